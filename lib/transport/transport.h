@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The transport as the core sees it: reliable, ordered announcement of messages
+// between endpoints. One Transport per worker, used by one thread.
+//
+// Sending:   open_peer() -> send(SendOperation) -> event kSendDone.
+// Receiving: event kMessage announces each message once, in the sender's order
+//            per peer, as soon as its first fragment is here. The core then calls
+//            accept() (now or at any later time) or discard(). Payload that came
+//            before accept() is held in the received packets; a message larger
+//            than the eager window sends the rest only after accept().
+// Restart:   a peer that restarted or died gives kPeerDown, after each of its
+//            outstanding operations ended with exactly one event.
+#pragma once
+
+#include <sys/uio.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "lib/transport/address.h"
+#include "lib/transport/seams.h"
+
+struct rte_mempool;
+
+namespace tagwire::transport {
+
+// Index of a remote endpoint as seen from one local endpoint. Stable over the
+// peer's restarts; never reused while the Transport lives.
+using PeerId = uint32_t;
+inline constexpr PeerId kNoPeer = UINT32_MAX;
+
+inline constexpr uint32_t kMaxIov = 8;
+inline constexpr uint64_t kMaxMessageSize = uint64_t{1} << 30;
+
+// What travels with a message besides its payload.
+struct MessageHeader {
+    uint64_t tag = 0;
+    uint64_t data = 0;    // remote CQ data, when kHasData
+    uint64_t length = 0;  // whole payload, bytes
+    uint32_t flags = 0;
+};
+enum MessageFlags : uint32_t {
+    kHasData = 1u << 0,   // `data` is valid
+    kTagged = 1u << 1,    // otherwise an untagged message
+};
+
+// A send in progress. Owned by the caller and left untouched from send() to its
+// kSendDone; the payload must stay valid as long (it is read again when resent).
+struct SendOperation {
+    MessageHeader header;
+    iovec iov[kMaxIov];
+    uint32_t iov_count = 0;
+    void* user = nullptr;  // the caller's
+
+    struct TransportState {  // the transport's
+        SendOperation* next = nullptr;
+        SendOperation* previous = nullptr;
+        uint64_t message_id = 0;
+        uint64_t sent = 0;           // bytes handed to the wire at least once
+        uint64_t granted = 0;        // bytes that the receiver allows
+        uint64_t last_psn = 0;
+        uint32_t unacked_packets = 0;
+        uint32_t flags = 0;
+    } state;
+};
+
+// A receive in progress. Owned by the caller from accept() to its kReceiveDone.
+struct ReceiveOperation {
+    iovec iov[kMaxIov];
+    uint32_t iov_count = 0;
+    uint64_t capacity = 0;  // sum of iov; payload past it is dropped (truncation is for the core to report)
+    void* user = nullptr;
+};
+
+// A message that was announced and not yet finished. Owned by the transport;
+// valid from kMessage until kReceiveDone, discard() or kMessageLost.
+struct IncomingMessage;
+const MessageHeader& header_of(const IncomingMessage& message) noexcept;
+PeerId peer_of(const IncomingMessage& message) noexcept;
+void*& user_of(IncomingMessage& message) noexcept;  // a slot for the core
+bool is_complete(const IncomingMessage& message) noexcept;  // every byte is here
+
+enum class EventType : uint8_t {
+    kMessage,       // message
+    kMessageLost,   // message: its peer died before it was complete and accepted; forget it
+    kSendDone,      // send, status
+    kReceiveDone,   // receive, status; header_of(*message) still valid during this event batch
+    kPeerUp,        // peer: session established (also for a peer that called us)
+    kPeerDown,      // peer, status: the reason
+};
+
+// status: 0, or a negative errno: -ECONNRESET the peer restarted, -ETIMEDOUT the
+// peer is silent, -ECONNREFUSED the peer refused (version, key), -EHOSTUNREACH
+// no ARP answer, -ECANCELED closed here.
+struct Event {
+    EventType type{};
+    int32_t status = 0;
+    PeerId peer = kNoPeer;
+    IncomingMessage* message = nullptr;
+    SendOperation* send = nullptr;
+    ReceiveOperation* receive = nullptr;
+};
+
+struct TransportConfig {
+    EndpointAddress local;               // family, ip, udp_port; `endpoint` unused
+    MacAddress mac;
+    uint16_t mtu = 1500;                 // bytes of the IP packet; agreed with each peer
+    rte_mempool* packet_pool = nullptr;  // frames to send; data room >= mtu + 14 + headroom
+    uint32_t max_peers = 1024;
+    uint32_t max_incoming_messages = 65536;
+    uint64_t eager_window = 64 * 1024;   // bytes of one message sent before it is accepted
+    uint64_t held_bytes_limit = 64ull << 20;  // payload held for unaccepted messages, all peers
+    uint32_t send_window_packets = 256;  // unacknowledged packets per peer
+    uint64_t rto_min_ns = 1'000'000;
+    uint64_t rto_initial_ns = 20'000'000;
+    uint64_t rto_max_ns = 1'000'000'000;
+    uint64_t peer_timeout_ns = 10'000'000'000;  // silence after which a peer with work outstanding is dead
+    uint64_t arp_timeout_ns = 3'000'000'000;
+    uint64_t incarnation = 0;  // 64 random bits; 0: taken from the system
+    uint64_t random_seed = 0;  // connection tags and cookie key; 0: taken from the system
+    uint32_t first_psn = 0;    // 0: random. Tests start near the wrap.
+    bool answer_ping = true;   // ICMP echo, for a port without a kernel netdev
+};
+
+// Everything that can happen to a packet has a counter here; each dropped one exactly one.
+struct Counters;
+
+class Transport {
+  public:
+    // nullptr on bad configuration; `error` then holds the text with its remedy.
+    static std::unique_ptr<Transport> create(const TransportConfig& config, PacketIo& io,
+                                             Clock& clock, std::string* error);
+    virtual ~Transport() = default;  // operations still outstanding are forgotten without an event
+
+    // Local endpoints take part in the address. -EEXIST, -EBUSY (still has peers with work).
+    virtual int open_endpoint(uint16_t endpoint) = 0;
+    virtual int close_endpoint(uint16_t endpoint) = 0;
+
+    // The peer's index, made on first use (no traffic until the first send).
+    // -ENOSPC when max_peers are open, -EINVAL for a bad address; else 0.
+    virtual int open_peer(uint16_t local_endpoint, const EndpointAddress& remote, PeerId* peer) = 0;
+    virtual const EndpointAddress& address_of(PeerId peer) const = 0;
+    virtual uint16_t local_endpoint_of(PeerId peer) const = 0;
+
+    // Queues a message. 0, or -EAGAIN (progress first), -EMSGSIZE, -EINVAL: no effect then.
+    virtual int send(PeerId peer, SendOperation& operation) noexcept = 0;
+
+    // Gives an announced message its buffer. kReceiveDone follows, in this call's
+    // return value when the message is complete: 1 = done already (no event follows,
+    // the message is gone), 0 = an event will follow. Negative: -ECONNRESET, lost.
+    virtual int accept(IncomingMessage& message, ReceiveOperation& operation) noexcept = 0;
+
+    // Drops an announced message; its remaining payload is not fetched.
+    virtual void discard(IncomingMessage& message) noexcept = 0;
+
+    // One turn: timers, a burst of received packets, acknowledgements, a burst of
+    // sending. Returns the number of events written.
+    virtual uint32_t poll(std::span<Event> events) noexcept = 0;
+
+    // The next time at which poll() has a timer to run; UINT64_MAX for none. The
+    // simulator advances its clock to it.
+    virtual uint64_t next_deadline_ns() const noexcept = 0;
+
+    // Closes every session in order: what was queued is sent and acknowledged:
+    // poll() goes on meanwhile. True once nothing is outstanding.
+    virtual bool quiesce() noexcept = 0;
+
+    virtual const Counters& counters() const noexcept = 0;
+};
+
+}  // namespace tagwire::transport
