@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The seam between the control path (uverbs/) and the data path (engine/).
+#pragma once
+
+#include <cstdint>
+
+#include "drivers/softcx/model/objects.h"
+
+namespace softcx {
+
+// Runs the device: send rings as far as their doorbell records say, then frames
+// from the wire, at most `budget` of each. Returns how many packets moved. Takes
+// Device::mutex only if it is free (returns 0 otherwise).
+uint32_t engine_step(Device& device, uint32_t budget) noexcept;
+
+// Everything that the doorbells announced is executed before a command changes
+// the objects. The caller holds Device::mutex.
+void engine_drain(Device& device) noexcept;
+
+// Moving to ERR: every outstanding WQE gets a CQE "work request flushed".
+void engine_flush(Device& device, WorkQueue& wq) noexcept;
+void engine_flush(Device& device, QueuePair& qp) noexcept;
+
+// After a WQ or QP went to RESET its ring starts at zero.
+void engine_reset(WorkQueue& wq) noexcept;
+void engine_reset(QueuePair& qp) noexcept;
+
+// The client armed a CQ (doorbell record [1]); raises the event at once when one is due.
+void engine_check_arm(Device& device, CompletionQueue& cq) noexcept;
+
+// An MR is about to vanish: cached translations are dropped.
+void engine_forget(Device& device, const MemoryRegion& mr) noexcept;
+
+// Asynchronous events to the client (defined by the control path): IB_EVENT_*.
+void report_async_event(Device& device, uint32_t event_type, uint64_t element) noexcept;
+
+}  // namespace softcx

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The card's objects. The control path (uverbs/) creates, modifies and destroys
+// them; the data path (engine/) executes their rings. Everything is guarded by
+// Device::mutex. Client memory is reached by the client's own addresses, because
+// the model lives in the client's process, but only through an MR or a ring that
+// the client registered.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace softcx {
+
+using MacAddress = std::array<uint8_t, 6>;
+
+struct ProtectionDomain {
+    uint32_t pdn = 0;
+    uint32_t use_count = 0;
+};
+
+struct MemoryRegion {
+    uint32_t lkey = 0;
+    uint32_t rkey = 0;
+    ProtectionDomain* pd = nullptr;
+    uint64_t start = 0;   // client address
+    uint64_t length = 0;
+    uint64_t iova = 0;    // address as used in WQEs (equal to start unless asked otherwise)
+    uint32_t access = 0;  // IB_ACCESS_*; LOCAL_WRITE is needed to scatter
+};
+
+// A completion channel: a file descriptor that becomes readable, with one record
+// (ib_uverbs_comp_event_desc) per event.
+struct CompletionChannel {
+    int write_fd = -1;  // model side
+    int client_fd = -1;
+    uint32_t use_count = 0;
+};
+
+struct CompletionQueue {
+    uint32_t cqn = 0;
+    uint64_t user_handle = 0;
+    uint8_t* buffer = nullptr;
+    uint32_t cqe_size = 64;   // 64 or 128
+    uint32_t entries = 0;     // power of two
+    volatile uint32_t* doorbell = nullptr;  // [0] consumer index (24 bits, big endian), [1] arm
+    uint32_t producer_index = 0;
+    bool overrun = false;     // a CQE had no room: the CQ is in error
+    CompletionChannel* channel = nullptr;
+    bool armed = false;
+    uint32_t arm_sequence = 0;  // last arm that was seen in doorbell[1]
+    uint32_t events_reported = 0;   // completion events, returned by destroy
+    uint32_t async_reported = 0;
+    uint32_t use_count = 0;
+};
+
+enum class WqState : uint8_t { kReset, kReady, kError };
+
+// A receive ring: a stand-alone WQ, or the RQ inside a QP.
+struct WorkQueue {
+    uint32_t wqn = 0;
+    uint64_t user_handle = 0;
+    WqState state = WqState::kReset;
+    ProtectionDomain* pd = nullptr;
+    CompletionQueue* cq = nullptr;
+    uint8_t* buffer = nullptr;
+    uint32_t stride = 0;     // bytes of one WQE, power of two (16 per data segment)
+    uint32_t wqe_count = 0;  // power of two
+    bool wqe_has_signature = false;
+    volatile uint32_t* doorbell = nullptr;  // [0]: receive counter, 16 bits, big endian
+    uint16_t consumer_index = 0;
+    bool vlan_strip = false;
+    bool scatter_fcs = false;
+    uint32_t use_count = 0;  // indirection tables (and QPs) that name it
+    uint64_t out_of_buffer = 0;
+    uint32_t async_reported = 0;
+};
+
+struct IndirectionTable {
+    uint32_t number = 0;
+    std::vector<WorkQueue*> entries;  // power of two; a WQ may repeat
+    uint32_t use_count = 0;
+};
+
+enum class QpState : uint8_t { kReset, kInit, kRtr, kRts, kSqd, kSqe, kError };
+
+struct RssContext {
+    IndirectionTable* table = nullptr;
+    uint64_t fields = 0;     // MLX5_RX_HASH_*
+    uint8_t function = 0;    // MLX5_RX_HASH_FUNC_TOEPLITZ
+    std::array<uint8_t, 128> key{};
+    uint32_t key_length = 0;
+};
+
+struct SendQueue {
+    uint8_t* buffer = nullptr;
+    uint32_t wqe_count = 0;  // 64-byte basic blocks, power of two; 0: no send side
+    volatile uint32_t* doorbell = nullptr;  // [1] of the QP's record: send counter, 16 bits, big endian
+    uint16_t consumer_index = 0;  // basic blocks
+    CompletionQueue* cq = nullptr;
+};
+
+struct QueuePair {
+    uint32_t qpn = 0;
+    uint64_t user_handle = 0;
+    uint32_t type = 0;  // IB_UVERBS_QPT_RAW_PACKET
+    QpState state = QpState::kReset;
+    ProtectionDomain* pd = nullptr;
+    SendQueue sq;
+    std::unique_ptr<WorkQueue> rq;      // own receive ring, if any
+    std::unique_ptr<RssContext> rss;    // RSS QP: receives only through its WQs
+    uint32_t use_count = 0;  // flows
+    uint32_t async_reported = 0;
+    uint32_t user_index = 0;
+};
+
+// One header that a flow matches: value and mask in network order, as in the
+// ib_uverbs_flow_spec_* structures.
+enum class FlowType : uint8_t { kNormal, kAllDefault, kMulticastDefault, kSniffer };
+
+struct FlowMatch {
+    bool has_ethernet = false, has_vlan = false, has_ipv4 = false, has_ipv6 = false;
+    bool has_tcp = false, has_udp = false;
+    MacAddress dst_mac{}, dst_mac_mask{}, src_mac{}, src_mac_mask{};
+    uint16_t ether_type = 0, ether_type_mask = 0;  // host order from here on
+    uint16_t vlan_tci = 0, vlan_tci_mask = 0;
+    uint32_t ipv4_src = 0, ipv4_src_mask = 0, ipv4_dst = 0, ipv4_dst_mask = 0;
+    uint8_t ip_protocol = 0, ip_protocol_mask = 0, tos = 0, tos_mask = 0, ttl = 0, ttl_mask = 0;
+    std::array<uint8_t, 16> ipv6_src{}, ipv6_src_mask{}, ipv6_dst{}, ipv6_dst_mask{};
+    uint16_t l4_src = 0, l4_src_mask = 0, l4_dst = 0, l4_dst_mask = 0;
+};
+
+struct Flow {
+    uint32_t handle = 0;
+    QueuePair* qp = nullptr;  // nullptr with drop
+    FlowType type = FlowType::kNormal;
+    uint16_t priority = 0;    // lower wins
+    uint64_t sequence = 0;    // creation order: the later of equals wins nothing, the first does
+    FlowMatch match;
+    bool has_tag = false;
+    uint32_t tag = 0;
+    bool drop = false;
+};
+
+// Named as in the hw_counters folder of mlx5 where it has such a counter.
+struct PortCounters {
+    uint64_t rx_packets = 0, rx_bytes = 0, tx_packets = 0, tx_bytes = 0;
+    uint64_t out_of_buffer = 0;        // WQ had no posted buffer
+    uint64_t rx_no_flow = 0;           // no rule took the frame
+    uint64_t rx_wq_not_ready = 0;      // WQ in RESET or ERR
+    uint64_t rx_too_long = 0;          // frame longer than the port's MTU allows
+    uint64_t tx_wire_full = 0;         // tail drop on the wire
+    uint64_t cq_overrun = 0;
+    uint64_t local_protection_errors = 0, local_length_errors = 0, local_qp_errors = 0;
+    uint64_t client_errors = 0;        // malformed WQE, doorbell past the ring, ...
+};
+
+class Wire;
+
+struct Port {
+    MacAddress mac{};
+    uint32_t mtu = 9978;  // largest frame payload that the card passes
+    bool link_up = true;
+    PortCounters counters;
+    std::unique_ptr<Wire> wire;
+};
+
+struct Device {
+    std::recursive_mutex mutex;
+    std::string name;  // mlx5_0
+    uint32_t index = 0;
+    uint64_t node_guid = 0;
+    Port port;
+
+    // By object number; numbers are never zero and not reused soon.
+    std::map<uint32_t, std::unique_ptr<ProtectionDomain>> pds;
+    std::map<uint32_t, std::unique_ptr<MemoryRegion>> mrs;  // by lkey
+    std::map<uint32_t, std::unique_ptr<CompletionChannel>> channels;
+    std::map<uint32_t, std::unique_ptr<CompletionQueue>> cqs;
+    std::map<uint32_t, std::unique_ptr<WorkQueue>> wqs;
+    std::map<uint32_t, std::unique_ptr<IndirectionTable>> tables;
+    std::map<uint32_t, std::unique_ptr<QueuePair>> qps;
+    std::map<uint32_t, std::unique_ptr<Flow>> flows;
+
+    // Rebuilt by the control path after each change (engine/ keeps its own fast
+    // structures behind `generation`).
+    std::atomic<uint64_t> generation{0};
+
+    int async_write_fd = -1;  // async events (ib_uverbs_async_event_desc)
+};
+
+}  // namespace softcx

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * softcx, a software ConnectX behind the uverbs ABI: what a program may call.
+ * A program needs none of this; it opens mlx5_0 through libibverbs.
+ *
+ * Environment (softcx-run has an option for each):
+ *   SOFTCX_DEVICES=N       number of devices, mlx5_0 ... (1)
+ *   SOFTCX_WIRE=SPEC       pair | switch:NAME | loopback (pair for two devices, else loopback)
+ *   SOFTCX_MODE=MODE       step | thread (step)
+ *   SOFTCX_MAC=XX:...      MAC address of device 0; device i adds i (random, locally administered)
+ *   SOFTCX_LOG=LEVEL       error | warn | info | debug (warn)
+ */
+#ifndef SOFTCX_H
+#define SOFTCX_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Runs every device for a bounded time on the calling thread; returns how many
+ * packets moved. Returns 0 at once when another thread is at it. */
+int softcx_step(void);
+
+/* One line for people: "softcx, 2 devices, wire switch:demo, step mode". */
+const char* softcx_describe(void);
+
+/* Faults on demand, for tests. The next WQE of the ring completes in error (and the
+ * ring goes to ERR) with `syndrome` (MLX5_CQE_SYNDROME_*). 0, or -ENODEV/-ENOENT/-EINVAL. */
+int softcx_inject_wq_error(const char* device, unsigned int wqn, unsigned int syndrome);
+int softcx_inject_qp_error(const char* device, unsigned int qpn, unsigned int syndrome);
+int softcx_set_link(const char* device, int up);
+
+/* A counter by name (as in hw_counters), or -1 as unsigned. */
+unsigned long long softcx_counter(const char* device, const char* name);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
