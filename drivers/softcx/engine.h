@@ -31,7 +31,15 @@ void engine_check_arm(Device& device, CompletionQueue& cq) noexcept;
 // An MR is about to vanish: cached translations are dropped.
 void engine_forget(Device& device, const MemoryRegion& mr) noexcept;
 
-// Asynchronous events to the client (defined by the control path): IB_EVENT_*.
+// The events to the client are defined by the control path; the caller holds
+// Device::mutex.
+
+// An armed CQ got its CQE: one record to its channel, if it has one. The engine
+// clears CompletionQueue::armed; the counting is done here.
+void raise_completion_event(CompletionQueue& cq) noexcept;
+
+// Asynchronous events: IB_EVENT_* of the uapi; `element` is the object's
+// user_handle, or the port number for port events. The counting is done here.
 void report_async_event(Device& device, uint32_t event_type, uint64_t element) noexcept;
 
 }  // namespace softcx

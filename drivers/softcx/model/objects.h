@@ -28,16 +28,20 @@ struct MemoryRegion {
     uint32_t lkey = 0;
     uint32_t rkey = 0;
     ProtectionDomain* pd = nullptr;
-    uint64_t start = 0;   // client address
+    uint64_t start = 0;  // client address
     uint64_t length = 0;
     uint64_t iova = 0;    // address as used in WQEs (equal to start unless asked otherwise)
     uint32_t access = 0;  // IB_ACCESS_*; LOCAL_WRITE is needed to scatter
 };
 
 // A completion channel: a file descriptor that becomes readable, with one record
-// (ib_uverbs_comp_event_desc) per event.
+// (ib_uverbs_comp_event_desc) per event. Only the control path writes to it
+// (raise_completion_event in engine.h): records that the client never read must
+// not count when their CQ is destroyed.
+struct EventQueue;
+
 struct CompletionChannel {
-    int write_fd = -1;  // model side
+    std::shared_ptr<EventQueue> events;
     int client_fd = -1;
     uint32_t use_count = 0;
 };
@@ -46,17 +50,18 @@ struct CompletionQueue {
     uint32_t cqn = 0;
     uint64_t user_handle = 0;
     uint8_t* buffer = nullptr;
-    uint32_t cqe_size = 64;   // 64 or 128
-    uint32_t entries = 0;     // power of two
+    uint32_t cqe_size = 64;                 // 64 or 128
+    uint32_t entries = 0;                   // power of two
     volatile uint32_t* doorbell = nullptr;  // [0] consumer index (24 bits, big endian), [1] arm
     uint32_t producer_index = 0;
-    bool overrun = false;     // a CQE had no room: the CQ is in error
+    bool ignore_overrun = false;  // IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN
+    bool overrun = false;         // a CQE had no room: the CQ is in error
     CompletionChannel* channel = nullptr;
     bool armed = false;
-    uint32_t arm_sequence = 0;  // last arm that was seen in doorbell[1]
-    uint32_t events_reported = 0;   // completion events, returned by destroy
+    uint32_t arm_sequence = 0;     // last arm that was seen in doorbell[1]
+    uint32_t events_reported = 0;  // completion events, returned by destroy
     uint32_t async_reported = 0;
-    uint32_t use_count = 0;
+    uint32_t use_count = 0;  // send and receive queues that complete to it
 };
 
 enum class WqState : uint8_t { kReset, kReady, kError };
@@ -74,9 +79,11 @@ struct WorkQueue {
     bool wqe_has_signature = false;
     volatile uint32_t* doorbell = nullptr;  // [0]: receive counter, 16 bits, big endian
     uint16_t consumer_index = 0;
+    uint32_t user_index = 0;  // CQE version 1 names the ring by this (srqn_uidx)
     bool vlan_strip = false;
     bool scatter_fcs = false;
-    uint32_t use_count = 0;  // indirection tables (and QPs) that name it
+    uint8_t injected_syndrome = 0;  // not 0: the next WQE completes with it (the engine clears it)
+    uint32_t use_count = 0;         // indirection tables (and QPs) that name it
     uint64_t out_of_buffer = 0;
     uint32_t async_reported = 0;
 };
@@ -91,8 +98,8 @@ enum class QpState : uint8_t { kReset, kInit, kRtr, kRts, kSqd, kSqe, kError };
 
 struct RssContext {
     IndirectionTable* table = nullptr;
-    uint64_t fields = 0;     // MLX5_RX_HASH_*
-    uint8_t function = 0;    // MLX5_RX_HASH_FUNC_TOEPLITZ
+    uint64_t fields = 0;   // MLX5_RX_HASH_*
+    uint8_t function = 0;  // MLX5_RX_HASH_FUNC_TOEPLITZ
     std::array<uint8_t, 128> key{};
     uint32_t key_length = 0;
 };
@@ -100,9 +107,12 @@ struct RssContext {
 struct SendQueue {
     uint8_t* buffer = nullptr;
     uint32_t wqe_count = 0;  // 64-byte basic blocks, power of two; 0: no send side
-    volatile uint32_t* doorbell = nullptr;  // [1] of the QP's record: send counter, 16 bits, big endian
+    volatile uint32_t* doorbell =
+        nullptr;                  // [1] of the QP's record: send counter, 16 bits, big endian
     uint16_t consumer_index = 0;  // basic blocks
     CompletionQueue* cq = nullptr;
+    bool signal_all = false;        // sq_sig_all: every WQE asks for a CQE
+    uint8_t injected_syndrome = 0;  // as in WorkQueue
 };
 
 struct QueuePair {
@@ -112,9 +122,9 @@ struct QueuePair {
     QpState state = QpState::kReset;
     ProtectionDomain* pd = nullptr;
     SendQueue sq;
-    std::unique_ptr<WorkQueue> rq;      // own receive ring, if any
-    std::unique_ptr<RssContext> rss;    // RSS QP: receives only through its WQs
-    uint32_t use_count = 0;  // flows
+    std::unique_ptr<WorkQueue> rq;    // own receive ring, if any
+    std::unique_ptr<RssContext> rss;  // RSS QP: receives only through its WQs
+    uint32_t use_count = 0;           // flows
     uint32_t async_reported = 0;
     uint32_t user_index = 0;
 };
@@ -139,8 +149,8 @@ struct Flow {
     uint32_t handle = 0;
     QueuePair* qp = nullptr;  // nullptr with drop
     FlowType type = FlowType::kNormal;
-    uint16_t priority = 0;    // lower wins
-    uint64_t sequence = 0;    // creation order: the later of equals wins nothing, the first does
+    uint16_t priority = 0;  // lower wins
+    uint64_t sequence = 0;  // creation order: the later of equals wins nothing, the first does
     FlowMatch match;
     bool has_tag = false;
     uint32_t tag = 0;
@@ -150,17 +160,24 @@ struct Flow {
 // Named as in the hw_counters folder of mlx5 where it has such a counter.
 struct PortCounters {
     uint64_t rx_packets = 0, rx_bytes = 0, tx_packets = 0, tx_bytes = 0;
-    uint64_t out_of_buffer = 0;        // WQ had no posted buffer
-    uint64_t rx_no_flow = 0;           // no rule took the frame
-    uint64_t rx_wq_not_ready = 0;      // WQ in RESET or ERR
-    uint64_t rx_too_long = 0;          // frame longer than the port's MTU allows
-    uint64_t tx_wire_full = 0;         // tail drop on the wire
+    uint64_t out_of_buffer = 0;    // WQ had no posted buffer
+    uint64_t rx_no_flow = 0;       // no rule took the frame
+    uint64_t rx_wq_not_ready = 0;  // WQ in RESET or ERR
+    uint64_t rx_too_long = 0;      // frame longer than the port's MTU allows
+    uint64_t tx_wire_full = 0;     // tail drop on the wire
     uint64_t cq_overrun = 0;
     uint64_t local_protection_errors = 0, local_length_errors = 0, local_qp_errors = 0;
-    uint64_t client_errors = 0;        // malformed WQE, doorbell past the ring, ...
+    uint64_t client_errors = 0;  // malformed WQE, doorbell past the ring, ...
 };
 
 class Wire;
+struct Context;
+
+// The card's free-running clock, which stamps CQEs: 78.125 MHz as on ConnectX-5.
+inline constexpr uint64_t kCoreClockKhz = 78125;
+constexpr uint64_t core_clock_ticks(uint64_t nanoseconds) {
+    return nanoseconds * 5 / 64;
+}
 
 struct Port {
     MacAddress mac{};
@@ -191,7 +208,8 @@ struct Device {
     // structures behind `generation`).
     std::atomic<uint64_t> generation{0};
 
-    int async_write_fd = -1;  // async events (ib_uverbs_async_event_desc)
+    // Open files of the uverbs device (control path only).
+    std::vector<Context*> contexts;
 };
 
 }  // namespace softcx
