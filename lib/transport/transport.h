@@ -20,6 +20,7 @@
 #include <string>
 
 #include "lib/transport/address.h"
+#include "lib/transport/counters.h"
 #include "lib/transport/seams.h"
 
 struct rte_mempool;
@@ -42,8 +43,8 @@ struct MessageHeader {
     uint32_t flags = 0;
 };
 enum MessageFlags : uint32_t {
-    kHasData = 1u << 0,   // `data` is valid
-    kTagged = 1u << 1,    // otherwise an untagged message
+    kHasData = 1u << 0,  // `data` is valid
+    kTagged = 1u << 1,   // otherwise an untagged message
 };
 
 // A send in progress. Owned by the caller and left untouched from send() to its
@@ -54,15 +55,15 @@ struct SendOperation {
     uint32_t iov_count = 0;
     void* user = nullptr;  // the caller's
 
-    struct TransportState {  // the transport's
-        SendOperation* next = nullptr;
+    struct TransportState {             // the transport's
+        SendOperation* next = nullptr;  // in sending order, from the oldest unacknowledged one
         SendOperation* previous = nullptr;
-        uint64_t message_id = 0;
-        uint64_t sent = 0;           // bytes handed to the wire at least once
-        uint64_t granted = 0;        // bytes that the receiver allows
-        uint64_t last_psn = 0;
+        SendOperation* next_large = nullptr;  // of those that need a grant
+        uint32_t message_id = 0;
+        uint32_t sent = 0;     // bytes handed to the wire at least once
+        uint32_t granted = 0;  // bytes that the receiver allows
         uint32_t unacked_packets = 0;
-        uint32_t flags = 0;
+        bool large = false;  // in the list of those that need a grant
     } state;
 };
 
@@ -70,7 +71,8 @@ struct SendOperation {
 struct ReceiveOperation {
     iovec iov[kMaxIov];
     uint32_t iov_count = 0;
-    uint64_t capacity = 0;  // sum of iov; payload past it is dropped (truncation is for the core to report)
+    uint64_t capacity =
+        0;  // sum of iov; payload past it is dropped (truncation is for the core to report)
     void* user = nullptr;
 };
 
@@ -79,21 +81,22 @@ struct ReceiveOperation {
 struct IncomingMessage;
 const MessageHeader& header_of(const IncomingMessage& message) noexcept;
 PeerId peer_of(const IncomingMessage& message) noexcept;
-void*& user_of(IncomingMessage& message) noexcept;  // a slot for the core
+void*& user_of(IncomingMessage& message) noexcept;          // a slot for the core
 bool is_complete(const IncomingMessage& message) noexcept;  // every byte is here
 
 enum class EventType : uint8_t {
-    kMessage,       // message
-    kMessageLost,   // message: its peer died before it was complete and accepted; forget it
-    kSendDone,      // send, status
-    kReceiveDone,   // receive, status; header_of(*message) still valid during this event batch
-    kPeerUp,        // peer: session established (also for a peer that called us)
-    kPeerDown,      // peer, status: the reason
+    kMessage,      // message
+    kMessageLost,  // message: its peer died before it was complete and accepted; forget it
+    kSendDone,     // send, status
+    kReceiveDone,  // receive, status; header_of(*message) still valid during this event batch
+    kPeerUp,       // peer: session established (also for a peer that called us)
+    kPeerDown,     // peer, status: the reason
 };
 
 // status: 0, or a negative errno: -ECONNRESET the peer restarted, -ETIMEDOUT the
 // peer is silent, -ECONNREFUSED the peer refused (version, key), -EHOSTUNREACH
-// no ARP answer, -ECANCELED closed here.
+// no ARP answer, -ECANCELED closed here. kPeerDown only: 0, the peer closed in order
+// (operations that this cut short end with -ECONNRESET).
 struct Event {
     EventType type{};
     int32_t status = 0;
@@ -104,28 +107,30 @@ struct Event {
 };
 
 struct TransportConfig {
-    EndpointAddress local;               // family, ip, udp_port; `endpoint` unused
+    EndpointAddress local;  // family, ip, udp_port; `endpoint` unused
     MacAddress mac;
     uint16_t mtu = 1500;                 // bytes of the IP packet; agreed with each peer
     rte_mempool* packet_pool = nullptr;  // frames to send; data room >= mtu + 14 + headroom
     uint32_t max_peers = 1024;
-    uint32_t max_incoming_messages = 65536;
-    uint64_t eager_window = 64 * 1024;   // bytes of one message sent before it is accepted
-    uint64_t held_bytes_limit = 64ull << 20;  // payload held for unaccepted messages, all peers
+    uint32_t max_incoming_messages =
+        65536;                          // announced or on the way, all peers; at least 2 per peer
+    uint64_t eager_window = 64 * 1024;  // bytes of one message sent before it is accepted
+    uint64_t held_bytes_limit = 64ull
+                                << 20;  // received packets held for unaccepted messages, all peers;
+                                        // the receive pool needs as many beyond its rings
     uint32_t send_window_packets = 256;  // unacknowledged packets per peer
     uint64_t rto_min_ns = 1'000'000;
     uint64_t rto_initial_ns = 20'000'000;
     uint64_t rto_max_ns = 1'000'000'000;
-    uint64_t peer_timeout_ns = 10'000'000'000;  // silence after which a peer with work outstanding is dead
+    uint64_t peer_timeout_ns =
+        10'000'000'000;  // silence after which a peer with work outstanding is dead
     uint64_t arp_timeout_ns = 3'000'000'000;
-    uint64_t incarnation = 0;  // 64 random bits; 0: taken from the system
-    uint64_t random_seed = 0;  // connection tags and cookie key; 0: taken from the system
-    uint32_t first_psn = 0;    // 0: random. Tests start near the wrap.
-    bool answer_ping = true;   // ICMP echo, for a port without a kernel netdev
+    uint64_t incarnation = 0;       // 64 random bits; 0: taken from the system
+    uint64_t random_seed = 0;       // connection tags and cookie key; 0: taken from the system
+    uint32_t first_psn = 0;         // 0: random. Tests start near the wrap.
+    bool answer_ping = true;        // ICMP echo, for a port without a kernel netdev
+    bool nic_udp_checksum = false;  // the port computes IPv4 and UDP checksums of what it sends
 };
-
-// Everything that can happen to a packet has a counter here; each dropped one exactly one.
-struct Counters;
 
 class Transport {
   public:

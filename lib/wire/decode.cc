@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "lib/wire/decode.h"
+
+#include "lib/wire/checksum.h"
+
+namespace tagwire::wire {
+namespace {
+
+template <typename T>
+const T* header_at(const uint8_t* at) noexcept {
+    return reinterpret_cast<const T*>(at);
+}
+
+Reject decode_arp(const uint8_t* at, const uint8_t* end, FrameView& view) noexcept {
+    if (at + sizeof(ArpPacket) > end) {
+        return Reject::kShortFrame;
+    }
+    const auto* arp = header_at<ArpPacket>(at);
+    if (arp->hardware_type != kArpHardwareEthernet || arp->protocol_type != kEtherTypeIpv4 ||
+        arp->hardware_length != 6 || arp->protocol_length != 4 ||
+        (arp->operation != kArpRequest && arp->operation != kArpReply)) {
+        return Reject::kArp;
+    }
+    view.kind = FrameKind::kArp;
+    view.arp = arp;
+    return Reject::kNone;
+}
+
+Reject decode_icmp(const uint8_t* at, uint32_t length, FrameView& view) noexcept {
+    if (length < sizeof(IcmpHeader)) {
+        return Reject::kShortFrame;
+    }
+    const auto* icmp = header_at<IcmpHeader>(at);
+    if (icmp->type != kIcmpEchoRequest || icmp->code != 0 || checksum(at, length) != 0) {
+        return Reject::kIcmp;
+    }
+    view.kind = FrameKind::kIcmp;
+    view.icmp = icmp;
+    view.payload = at + sizeof(IcmpHeader);
+    view.payload_length = length - static_cast<uint32_t>(sizeof(IcmpHeader));
+    return Reject::kNone;
+}
+
+// Records fill the packet exactly; at least one.
+Reject check_records(const uint8_t* at, uint32_t length) noexcept {
+    if (length <= sizeof(MessagesHeader)) {
+        return Reject::kExtension;
+    }
+    at += sizeof(MessagesHeader);
+    uint32_t left = length - static_cast<uint32_t>(sizeof(MessagesHeader));
+    do {
+        if (left < 2) {
+            return Reject::kExtension;
+        }
+        const uint16_t bits = *header_at<be16>(at);
+        const uint32_t size = record_header_size(bits) + (bits & kRecordLengthMask);
+        if (size > left) {
+            return Reject::kExtension;
+        }
+        at += size;
+        left -= size;
+    } while (left > 0);
+    return Reject::kNone;
+}
+
+Reject check_first(const uint8_t* at, uint32_t length) noexcept {
+    if (length < sizeof(FirstHeader)) {
+        return Reject::kExtension;
+    }
+    const auto* first = header_at<FirstHeader>(at);
+    const bool known = (first->flags & ~(kFirstTagged | kFirstHasData)) == 0;
+    return known && length - sizeof(FirstHeader) <= first->length ? Reject::kNone
+                                                                  : Reject::kExtension;
+}
+
+Reject check_fragment(const uint8_t* at, uint32_t length) noexcept {
+    if (length <= sizeof(FragmentHeader)) {
+        return Reject::kExtension;
+    }
+    const uint64_t end =
+        uint64_t{header_at<FragmentHeader>(at)->offset} + length - sizeof(FragmentHeader);
+    return end <= UINT32_MAX ? Reject::kNone : Reject::kExtension;
+}
+
+Reject check_size(bool ok) noexcept {
+    return ok ? Reject::kNone : Reject::kExtension;
+}
+
+Reject decode_tagwire(const uint8_t* at, uint32_t length, FrameView& view) noexcept {
+    if (length < sizeof(BaseHeader)) {
+        return Reject::kShortFrame;
+    }
+    view.kind = FrameKind::kTagwire;
+    view.base = header_at<BaseHeader>(at);
+    view.payload = at + sizeof(BaseHeader);
+    view.payload_length = length - static_cast<uint32_t>(sizeof(BaseHeader));
+    const PacketType type = view.base->type();
+    // A refusal tells the other side's version: it is understood in any.
+    if (view.base->version() != kVersion && type != PacketType::kRefuse) [[unlikely]] {
+        return Reject::kVersion;
+    }
+    if ((view.base->flags & ~kKnownFlags) != 0) [[unlikely]] {
+        return Reject::kFlags;
+    }
+    return check_extension(type, view.payload, view.payload_length);
+}
+
+Reject decode_udp(const uint8_t* at, uint32_t length, const DecodeContext& context,
+                  Verified verified, FrameView& view) noexcept {
+    if (length < sizeof(UdpHeader)) [[unlikely]] {
+        return Reject::kShortFrame;
+    }
+    view.udp = header_at<UdpHeader>(at);
+    if (view.udp->length != length) [[unlikely]] {
+        return Reject::kUdpLength;
+    }
+    if (view.udp->destination_port.raw() != context.udp_port.raw()) [[unlikely]] {
+        return Reject::kUdpPort;
+    }
+    if (!verified.udp_checksum &&
+        (view.udp->checksum.raw() == 0 || !udp_checksum_ok(*view.ip, *view.udp))) [[unlikely]] {
+        return Reject::kUdpChecksum;
+    }
+    return decode_tagwire(at + sizeof(UdpHeader), length - static_cast<uint32_t>(sizeof(UdpHeader)),
+                          view);
+}
+
+Reject decode_ipv4(const uint8_t* at, const uint8_t* end, const DecodeContext& context,
+                   Verified verified, FrameView& view) noexcept {
+    if (at + sizeof(Ipv4Header) > end) [[unlikely]] {
+        return Reject::kShortFrame;
+    }
+    const auto* ip = header_at<Ipv4Header>(at);
+    view.ip = ip;
+    const uint32_t total = ip->total_length;
+    if (ip->version_length != kIpv4NoOptions || total < sizeof(Ipv4Header) || at + total > end)
+        [[unlikely]] {
+        return Reject::kIpHeader;
+    }
+    if (!verified.ip_checksum && ip->checksum.raw() != ipv4_header_checksum(*ip)) [[unlikely]] {
+        return Reject::kIpChecksum;
+    }
+    if ((ip->fragment.raw() & swap_bytes(kIpv4FragmentMask)) != 0) [[unlikely]] {
+        return Reject::kIpFragment;
+    }
+    if (ip->destination.raw() != context.ip.raw()) [[unlikely]] {
+        return Reject::kNotOurIp;
+    }
+    const uint32_t length = total - static_cast<uint32_t>(sizeof(Ipv4Header));
+    at += sizeof(Ipv4Header);
+    if (ip->protocol == kIpProtocolUdp) [[likely]] {
+        return decode_udp(at, length, context, verified, view);
+    }
+    return ip->protocol == kIpProtocolIcmp ? decode_icmp(at, length, view) : Reject::kIpProtocol;
+}
+
+}  // namespace
+
+Reject decode_frame(const uint8_t* frame, uint32_t length, const DecodeContext& context,
+                    Verified verified, FrameView& view) noexcept {
+    const uint8_t* const end = frame + length;
+    const uint8_t* at = frame + sizeof(EthernetHeader);
+    if (length < sizeof(EthernetHeader)) [[unlikely]] {
+        return Reject::kShortFrame;
+    }
+    view.ethernet = header_at<EthernetHeader>(frame);
+    uint16_t type = view.ethernet->type;
+    if (type == kEtherTypeVlan) [[unlikely]] {
+        if (at + sizeof(VlanTag) > end) {
+            return Reject::kShortFrame;
+        }
+        type = header_at<VlanTag>(at)->type;
+        at += sizeof(VlanTag);
+    }
+    if (view.ethernet->destination != context.mac &&
+        !(type == kEtherTypeArp && view.ethernet->destination == kBroadcastMac)) [[unlikely]] {
+        return Reject::kNotOurMac;
+    }
+    if (type == kEtherTypeIpv4) [[likely]] {
+        return decode_ipv4(at, end, context, verified, view);
+    }
+    if (type == kEtherTypeArp) {
+        return decode_arp(at, end, view);
+    }
+    return type == kEtherTypeIpv6 ? Reject::kIpv6 : Reject::kEtherType;
+}
+
+Reject check_extension(PacketType type, const uint8_t* payload, uint32_t length) noexcept {
+    switch (type) {
+        case PacketType::kMessages:
+            return check_records(payload, length);
+        case PacketType::kFirst:
+            return check_first(payload, length);
+        case PacketType::kFragment:
+            return check_fragment(payload, length);
+        case PacketType::kGrant:
+            return check_size(length == sizeof(GrantHeader));
+        case PacketType::kAck:
+            return check_size(length % 8 == 0 && length <= kSackWords * 8);
+        case PacketType::kHello:
+        case PacketType::kCookie:
+        case PacketType::kAccept:
+        case PacketType::kRefuse:
+            return check_size(length == sizeof(HandshakeHeader));
+        case PacketType::kProbe:
+        case PacketType::kClose:
+        case PacketType::kReset:
+            return check_size(length == 0);
+        case PacketType::kInvalid:
+            break;
+    }
+    return Reject::kPacketType;
+}
+
+}  // namespace tagwire::wire
