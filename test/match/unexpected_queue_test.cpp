@@ -1,0 +1,100 @@
+#include "lib/match/unexpected_queue.h"
+
+#include <gtest/gtest.h>
+
+#include "test/match/queues.h"
+
+namespace tagwire::match::test {
+namespace {
+
+// Longer than the list that is scanned, so that the hashes answer.
+constexpr uint32_t kLong = UnexpectedQueue::kShortList + 4;
+
+class Unexpected : public testing::Test {
+  protected:
+    void fill(uint64_t tag, uint32_t source) {
+        for (uint32_t i = 0; i < kLong; ++i) {
+            queue_.append(32 + i, tag, source);
+        }
+    }
+
+    Owned<UnexpectedQueue> queue_{QueueConfig{64, 0, 1}};
+};
+
+TEST_F(Unexpected, EmptyQueueFindsNothing) {
+    EXPECT_EQ(queue_.take(0, UINT64_MAX, kAnySource), kNone);
+    EXPECT_EQ(queue_.oldest(), kNone);
+}
+
+TEST_F(Unexpected, OldestMatchWins) {
+    fill(1, 0);
+    queue_.append(3, 7, 0);
+    queue_.append(1, 7, 0);
+    EXPECT_EQ(queue_.take(7, 0, kAnySource), 3u);
+    EXPECT_EQ(queue_.take(7, 0, kAnySource), 1u);
+    EXPECT_EQ(queue_.take(7, 0, kAnySource), kNone);
+    EXPECT_EQ(queue_.size(), kLong);
+}
+
+TEST_F(Unexpected, DirectedSearchSeesOnePeersMessages) {
+    fill(7, 2);
+    queue_.append(0, 7, 5);
+    EXPECT_EQ(queue_.take(7, 0, 5), 0u);
+    EXPECT_EQ(queue_.take(7, 0, 5), kNone);
+    EXPECT_EQ(queue_.take(7, 0, 2), 32u);
+}
+
+TEST_F(Unexpected, NewClassSeesMessagesThatAreThereAlready) {
+    fill(0x100, 0);
+    queue_.append(0, 0x2ff, 0);
+    EXPECT_EQ(queue_.take(0x300, 0, kAnySource), kNone);
+    EXPECT_EQ(queue_.find(0x200, 0xff, kAnySource), 0u);
+    EXPECT_EQ(queue_.take(0x200, 0xff, 0), 0u);
+}
+
+TEST_F(Unexpected, MessagesAfterAFailedSearchAreFound) {
+    fill(1, 0);
+    ASSERT_EQ(queue_.find(7, 0, kAnySource), kNone);
+    queue_.append(0, 7, 0);
+    EXPECT_EQ(queue_.find(7, 0, kAnySource), 0u);
+}
+
+TEST_F(Unexpected, CursorSurvivesTheRemovalOfItsMessage) {
+    fill(1, 0);
+    ASSERT_EQ(queue_.find(7, 0, kAnySource), kNone);
+    queue_.remove(32 + kLong - 1);
+    queue_.remove(32 + kLong - 2);
+    queue_.append(0, 7, 0);
+    EXPECT_EQ(queue_.find(7, 0, kAnySource), 0u);
+    EXPECT_EQ(queue_.find(1, 0, kAnySource), 32u);
+}
+
+TEST_F(Unexpected, SearchesBeyondTheClassCapAreCountedAndRight) {
+    Owned<UnexpectedQueue> queue{QueueConfig{64, 1, 1}};
+    for (Slot slot = 0; slot < kLong; ++slot) {
+        queue.append(slot, slot, 0);
+    }
+    ASSERT_EQ(queue.find(99, 0, kAnySource), kNone);
+    EXPECT_EQ(queue.find(4, 3, kAnySource), 4u);
+    EXPECT_EQ(queue.overflow_searches(), 1u);
+}
+
+TEST_F(Unexpected, ClassNumberIsReusedOnceItsHashIsEmpty) {
+    Owned<UnexpectedQueue> queue{QueueConfig{64, 1, 1}};
+    for (Slot slot = 0; slot < kLong; ++slot) {
+        queue.append(slot, slot, 0);
+    }
+    ASSERT_EQ(queue.find(99, 0, kAnySource), kNone);
+    for (Slot slot = 0; slot < kLong; ++slot) {
+        queue.remove(slot);
+    }
+    for (Slot slot = 0; slot < kLong; ++slot) {
+        queue.append(slot, slot, 0);
+    }
+    EXPECT_EQ(queue.find(4, 3, kAnySource), 4u);
+    EXPECT_EQ(queue.find(8, 3, kAnySource), 8u);
+    EXPECT_EQ(queue.overflow_searches(), 0u);
+}
+
+}  // namespace
+}  // namespace tagwire::match::test
