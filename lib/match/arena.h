@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Cuts the caller's block of memory into arrays.
 #pragma once
 

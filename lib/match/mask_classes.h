@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The set of mask classes in use: one for each (ignore mask, directed or any).
 #pragma once
 

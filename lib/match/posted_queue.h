@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Posted receives, searched by incoming messages.
 //
 // The receive that was posted first among those that match wins (fi_tagged(3)).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A hash from (masked tag, source) to a first-in first-out run of nodes. Several
 // tables of buckets, one for each mask class, share the nodes' array: a node is in
 // one of them at a time.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Terms shared by both sides of tag matching.
 #pragma once
 

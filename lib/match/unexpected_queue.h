@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Messages that no receive was posted for, searched by receives in arrival order.
 //
 // All messages stand in one list in arrival order, which is the truth. Each class

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What tag matching means, as plainly as it can be said: two lists, searched from the front.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Queues with memory of their own, and slots handed out for them.
 #pragma once
 

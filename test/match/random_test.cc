@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A million random operations on both queues, each answer compared with the oracle's.
 #include <gtest/gtest.h>
 

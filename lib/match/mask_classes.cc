@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "lib/match/mask_classes.h"
 
 namespace tagwire::match {

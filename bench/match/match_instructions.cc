@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Runs one matching operation many times at a fixed depth, for callgrind to count
 // (scripts/bench-match.sh). Each step takes one entry out and puts another in, so
 // the depth holds. The measured functions are not inlined and are called from the
