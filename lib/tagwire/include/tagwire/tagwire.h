@@ -59,9 +59,9 @@ struct tw_worker_attr {
     struct tw_address address;       /* this worker's IP and UDP port (endpoint ignored) */
     uint8_t mac[6];                  /* all zero: the port's */
     uint16_t mtu;                    /* 0: the port's */
-    struct rte_mempool* packet_pool; /* frames to send; NULL: one is made */
+    struct rte_mempool* packet_pool; /* frames to send; NULL: one is made, and stays with the port's queue */
     uint32_t max_peers;              /* 0: 1024 */
-    uint32_t max_operations;         /* sends and receives outstanding; 0: 65536 */
+    uint32_t max_operations;         /* sends outstanding, and as many receives; 0: 65536 */
     uint64_t unexpected_bytes;       /* budget for unexpected payload; 0: 64 MiB */
     uint32_t peer_timeout_ms;        /* silence after which a peer is dead; 0: 10000 */
     uint64_t random_seed;            /* 0: the system's randomness. Tests only. */
@@ -70,6 +70,9 @@ struct tw_worker_attr {
 void tw_worker_attr_init(struct tw_worker_attr* attr);
 int tw_worker_open(const struct tw_worker_attr* attr, tw_worker** worker);
 int tw_worker_close(tw_worker* worker); /* -EBUSY while it has endpoints, queues or vectors */
+/* Closes every session in order: -EAGAIN (call tw_progress, then again) until all that was sent is
+ * acknowledged and the peers know; then 0. Nothing can be sent afterwards. */
+int tw_worker_shutdown(tw_worker* worker);
 
 /* One turn of the worker: receive, match, complete, transmit. Returns the number of events handled. */
 int tw_progress(tw_worker* worker);
@@ -105,24 +108,30 @@ struct tw_cq_entry {
 };
 struct tw_cq_error {
     struct tw_cq_entry entry;
-    size_t overflow;      /* olen of fi_cq(3): bytes that did not fit (-EMSGSIZE / ETRUNC) */
-    int error;            /* positive errno */
-    int provider_error;
-    const char* text;     /* valid until the next call on this queue */
+    size_t message_length; /* the sender's length of a received message, truncated or not */
+    size_t overflow;       /* olen of fi_cq(3): bytes of it that did not fit the buffer (TW_ETRUNC) */
+    int error;             /* positive errno or TW_E... */
+    int provider_error;    /* the transport's status, positive; 0 when the error is the core's */
+    const char* text;      /* what happened; a static string */
 };
 struct tw_cq_attr {
     size_t size;      /* sizeof(struct tw_cq_attr) */
-    uint32_t entries; /* 0: 4096 */
+    uint32_t entries; /* 0: room for every operation that the worker can have outstanding */
 };
 
 int tw_cq_open(tw_worker* worker, const struct tw_cq_attr* attr, tw_cq** cq);
 int tw_cq_close(tw_cq* cq);
-/* Up to `count` completions; -EAGAIN none; -EAVAIL-like: -TW_EAVAIL when the next one is an error: tw_cq_readerr. */
-#define TW_EAVAIL 259
-#define TW_ETRUNC 265
-#define TW_EOPBADSTATE 264
+/* Errors beyond errno, numbered as in libfabric's fi_errno(3). */
 #define TW_EOTHER 256
+#define TW_EOPBADSTATE 258
+#define TW_EAVAIL 259
+#define TW_ENOCQ 263
+#define TW_ETRUNC 265
+#define TW_ENOAV 267
+/* Up to `count` completions, oldest first. -EAGAIN: none. -TW_EAVAIL: the next one is an error, take it
+ * with tw_cq_readerr. */
 ssize_t tw_cq_read(tw_cq* cq, struct tw_cq_entry* entries, size_t count);
+/* 1, or -EAGAIN when the next completion is not an error. */
 ssize_t tw_cq_readerr(tw_cq* cq, struct tw_cq_error* error);
 
 struct tw_ep_attr {
@@ -146,7 +155,7 @@ int tw_tsendv(tw_ep* ep, const struct iovec* iov, size_t count, tw_addr dest, ui
 int tw_trecv(tw_ep* ep, void* buffer, size_t length, tw_addr source, uint64_t tag, uint64_t ignore, void* context);
 int tw_trecvv(tw_ep* ep, const struct iovec* iov, size_t count, tw_addr source, uint64_t tag, uint64_t ignore,
               void* context);
-/* Cancels the operation posted with `context`: its completion is ECANCELED. -ENOENT: none, or it already matched. */
+/* Cancels the oldest receive posted with `context`: its completion is ECANCELED. -ENOENT: none, or it already matched. */
 int tw_cancel(tw_ep* ep, void* context);
 
 const char* tw_strerror(int error);
