@@ -25,6 +25,10 @@ void engine_flush(Device& device, QueuePair& qp) noexcept;
 void engine_reset(WorkQueue& wq) noexcept;
 void engine_reset(QueuePair& qp) noexcept;
 
+// A new CQ: marks its arm record as never armed. The first arm of libmlx5 writes
+// zero, which is also what it creates the record with.
+void engine_prepare(CompletionQueue& cq) noexcept;
+
 // The client armed a CQ (doorbell record [1]); raises the event at once when one is due.
 void engine_check_arm(Device& device, CompletionQueue& cq) noexcept;
 

@@ -46,6 +46,9 @@ struct CompletionChannel {
     uint32_t use_count = 0;
 };
 
+// Not a command that a client writes to doorbell[1] (bits 25 to 27 are zero).
+inline constexpr uint32_t kNeverArmed = 0xffffffff;
+
 struct CompletionQueue {
     uint32_t cqn = 0;
     uint64_t user_handle = 0;
@@ -58,8 +61,9 @@ struct CompletionQueue {
     bool overrun = false;         // a CQE had no room: the CQ is in error
     CompletionChannel* channel = nullptr;
     bool armed = false;
-    uint32_t arm_sequence = 0;     // last arm that was seen in doorbell[1]
-    uint32_t events_reported = 0;  // completion events, returned by destroy
+    uint32_t arm_sequence = kNeverArmed;  // last arm that was seen in doorbell[1]
+    uint32_t solicited_index = 0;         // behind the last CQE that was solicited or in error
+    uint32_t events_reported = 0;         // completion events, returned by destroy
     uint32_t async_reported = 0;
     uint32_t use_count = 0;  // send and receive queues that complete to it
 };
@@ -79,6 +83,7 @@ struct WorkQueue {
     bool wqe_has_signature = false;
     volatile uint32_t* doorbell = nullptr;  // [0]: receive counter, 16 bits, big endian
     uint16_t consumer_index = 0;
+    uint16_t available = 0;   // posted WQEs, as the engine last read from the doorbell
     uint32_t user_index = 0;  // CQE version 1 names the ring by this (srqn_uidx)
     bool vlan_strip = false;
     bool scatter_fcs = false;
@@ -107,8 +112,8 @@ struct RssContext {
 struct SendQueue {
     uint8_t* buffer = nullptr;
     uint32_t wqe_count = 0;  // 64-byte basic blocks, power of two; 0: no send side
-    volatile uint32_t* doorbell =
-        nullptr;                  // [1] of the QP's record: send counter, 16 bits, big endian
+    // The QP's record; [1]: send counter, 16 bits, big endian.
+    volatile uint32_t* doorbell = nullptr;
     uint16_t consumer_index = 0;  // basic blocks
     CompletionQueue* cq = nullptr;
     bool signal_all = false;        // sq_sig_all: every WQE asks for a CQE
@@ -172,6 +177,7 @@ struct PortCounters {
 
 class Wire;
 struct Context;
+struct EngineState;
 
 // The card's free-running clock, which stamps CQEs: 78.125 MHz as on ConnectX-5.
 inline constexpr uint64_t kCoreClockKhz = 78125;
@@ -207,6 +213,7 @@ struct Device {
     // Rebuilt by the control path after each change (engine/ keeps its own fast
     // structures behind `generation`).
     std::atomic<uint64_t> generation{0};
+    std::shared_ptr<EngineState> engine;  // made at the first step
 
     // Open files of the uverbs device (control path only).
     std::vector<Context*> contexts;

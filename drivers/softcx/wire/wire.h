@@ -34,6 +34,7 @@ class Wire {
 // "switch:NAME": a port of the learning switch NAME in shared memory.
 // "loopback": what is sent comes back.
 // nullptr and a text in `error` for a bad specification.
-std::unique_ptr<Wire> open_wire(const std::string& specification, uint32_t device_index, std::string* error);
+std::unique_ptr<Wire> open_wire(const std::string& specification, uint32_t device_index,
+                                std::string* error);
 
 }  // namespace softcx

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "drivers/softcx/engine/checks.h"
+
+#include <cstdlib>
+#include <string_view>
+
+#include "drivers/softcx/engine/state.h"
+#include "drivers/softcx/log.h"
+
+namespace softcx {
+
+const char* client_check_name(ClientCheck check) noexcept {
+    switch (check) {
+        case ClientCheck::kDoorbellPastRing:
+            return "doorbell-past-ring";
+        case ClientCheck::kWqeIndex:
+            return "wqe-index";
+        case ClientCheck::kWqeQpn:
+            return "wqe-qpn";
+        case ClientCheck::kWqeSize:
+            return "wqe-size";
+        case ClientCheck::kWqeSegment:
+            return "wqe-segment";
+        case ClientCheck::kWqeOpcode:
+            return "wqe-opcode";
+        case ClientCheck::kConsumerBackwards:
+            return "cq-consumer-backwards";
+        case ClientCheck::kReceiveInReset:
+            return "receive-in-reset";
+        case ClientCheck::kCount:
+            break;
+    }
+    return "unknown";
+}
+
+void report_client_error(Device& device, ClientCheck check, uint32_t object_number) noexcept {
+    ++device.port.counters.client_errors;
+    bool& reported = device.engine->reported[static_cast<size_t>(check)];
+    if (!reported)
+        log(LogLevel::kError, "client error %s on %s, object 0x%x (further ones are only counted)",
+            client_check_name(check), device.name.c_str(), object_number);
+    reported = true;
+    const char* policy = std::getenv("SOFTCX_CHECKS");
+    if (policy != nullptr && std::string_view(policy) == "fatal")
+        std::abort();
+}
+
+}  // namespace softcx

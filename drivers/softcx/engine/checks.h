@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a client must not do. Hardware would misbehave quietly; the model names it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "drivers/softcx/model/objects.h"
+
+namespace softcx {
+
+enum class ClientCheck : uint8_t {
+    kDoorbellPastRing,   // more WQEs announced than the ring holds
+    kWqeIndex,           // the WQE's counter is not its place in the ring
+    kWqeQpn,             // the WQE names another QP
+    kWqeSize,            // ds is zero, or runs past the doorbell
+    kWqeSegment,         // a segment runs past the end of its WQE
+    kWqeOpcode,          // an opcode that this queue can't execute
+    kConsumerBackwards,  // CQ consumer index behind an earlier one, or past the producer
+    kReceiveInReset,     // receive WQE posted to a WQ in RESET
+    kCount,
+};
+
+inline constexpr size_t kClientChecks = static_cast<size_t>(ClientCheck::kCount);
+
+const char* client_check_name(ClientCheck check) noexcept;
+
+// Counts the error (PortCounters::client_errors), logs it once per device and
+// check, and aborts with SOFTCX_CHECKS=fatal.
+void report_client_error(Device& device, ClientCheck check, uint32_t object_number) noexcept;
+
+}  // namespace softcx

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "drivers/softcx/engine/completion.h"
+
+#include <bit>
+
+#include "drivers/softcx/engine.h"
+
+namespace softcx {
+
+namespace {
+
+// The consumer index is compared modulo twice the CQ size: some clients keep it in
+// 16 bits, the record has 24.
+uint32_t used_entries(const CompletionPort& port) noexcept {
+    const uint32_t mask = 2 * port.cq->entries - 1;
+    return (port.cq->producer_index - port.consumer_index) & mask;
+}
+
+void refresh_consumer(EngineState& state, CompletionPort& port) noexcept {
+    const CompletionQueue& cq = *port.cq;
+    const uint32_t mask = 2 * cq.entries - 1;
+    const uint32_t index = read_doorbell(cq.doorbell) & kIndexMask;
+    const uint32_t advance = (index - port.consumer_index) & mask;
+    if (advance > used_entries(port) && !cq.ignore_overrun)
+        report_client_error(state.device, ClientCheck::kConsumerBackwards, cq.cqn);
+    port.consumer_index = index;
+}
+
+bool has_room(EngineState& state, CompletionPort& port) noexcept {
+    CompletionQueue& cq = *port.cq;
+    if (cq.overrun)
+        return false;
+    if (used_entries(port) < cq.entries || cq.ignore_overrun)
+        return true;
+    refresh_consumer(state, port);
+    if (used_entries(port) < cq.entries)
+        return true;
+    cq.overrun = true;
+    ++state.device.port.counters.cq_overrun;
+    report_async_event(state.device, kEventCqError, cq.user_handle);
+    return false;
+}
+
+void raise_if_armed(CompletionQueue& cq, bool solicited) noexcept {
+    if (!cq.armed || (!solicited && (cq.arm_sequence & kArmSolicitedOnly) != 0))
+        return;
+    cq.armed = false;
+    raise_completion_event(cq);
+}
+
+}  // namespace
+
+bool write_cqe(EngineState& state, CompletionPort& port, Cqe& cqe, CqeOpcode opcode,
+               bool solicited) noexcept {
+    if (!has_room(state, port))
+        return false;
+    CompletionQueue& cq = *port.cq;
+    const uint32_t index = cq.producer_index++;
+    const uint8_t owner = (index & cq.entries) != 0 ? 1 : 0;
+    cqe.op_own =
+        static_cast<uint8_t>(static_cast<uint8_t>(opcode) << 4 | (solicited ? 2 : 0) | owner);
+
+    uint8_t* slot = cq.buffer + size_t{index & (cq.entries - 1)} * cq.cqe_size;
+    slot += cq.cqe_size - sizeof(Cqe);  // the second half of a 128-byte CQE
+    uint64_t words[sizeof(Cqe) / 8];
+    std::memcpy(words, &cqe, sizeof(Cqe));
+    std::memcpy(slot, words, sizeof(Cqe) - 8);
+    // The owner byte is the last thing that a client sees change.
+    __atomic_store_n(reinterpret_cast<uint64_t*>(slot + sizeof(Cqe) - 8), words[7],
+                     __ATOMIC_RELEASE);
+
+    if (solicited)
+        cq.solicited_index = cq.producer_index;
+    raise_if_armed(cq, solicited);
+    return true;
+}
+
+bool write_error_cqe(EngineState& state, CompletionPort& port, CqeOpcode opcode, Syndrome syndrome,
+                     uint32_t opcode_qpn, uint32_t user_index, uint16_t wqe_counter) noexcept {
+    count_error(state.device.port.counters, syndrome);
+    ErrorCqe error{};
+    error.srqn_uidx.set(user_index & kIndexMask);
+    error.syndrome = static_cast<uint8_t>(syndrome);
+    error.opcode_qpn.set(opcode_qpn);
+    error.wqe_counter.set(wqe_counter);
+    return write_cqe(state, port, reinterpret_cast<Cqe&>(error), opcode, true);
+}
+
+void check_arm(CompletionQueue& cq) noexcept {
+    const uint32_t arm = read_doorbell(cq.doorbell + 1);
+    if (arm == cq.arm_sequence)
+        return;
+    cq.arm_sequence = arm;
+    cq.armed = true;
+    // The command carries the consumer index: CQEs behind it are news.
+    const bool solicited_only = (arm & kArmSolicitedOnly) != 0;
+    const uint32_t newest = solicited_only ? cq.solicited_index : cq.producer_index;
+    const uint32_t behind = (newest - arm) & kIndexMask;
+    if (behind != 0 && behind <= kIndexMask / 2)
+        raise_if_armed(cq, solicited_only);
+}
+
+void count_error(PortCounters& counters, Syndrome syndrome) noexcept {
+    switch (syndrome) {
+        case Syndrome::kLocalProtection:
+            ++counters.local_protection_errors;
+            break;
+        case Syndrome::kLocalLength:
+            ++counters.local_length_errors;
+            break;
+        case Syndrome::kLocalQpOperation:
+            ++counters.local_qp_errors;
+            break;
+        case Syndrome::kNone:
+        case Syndrome::kFlushed:
+            break;
+    }
+}
+
+}  // namespace softcx

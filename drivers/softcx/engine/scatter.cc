@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "drivers/softcx/engine/scatter.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "drivers/softcx/engine.h"
+#include "drivers/softcx/engine/completion.h"
+#include "drivers/softcx/engine/fcs.h"
+#include "drivers/softcx/engine/send.h"
+
+namespace softcx {
+
+namespace {
+
+constexpr uint32_t kMacAddresses = 12;
+
+// The bytes that go to memory, and how they differ from the frame.
+struct Image {
+    const uint8_t* data;
+    uint32_t length;
+    bool stripped = false;
+};
+
+Image make_image(EngineState& state, const WorkQueue& wq, const ParsedFrame& frame) noexcept {
+    const bool strip =
+        wq.vlan_strip && frame.has_vlan && load_be16(frame.data + kMacAddresses) == kTypeVlan;
+    if (!strip && !wq.scatter_fcs) [[likely]]
+        return {frame.data, frame.length};
+    uint8_t* to = state.receive_scratch.data();
+    const uint32_t skip = strip ? kVlanTag : 0;
+    std::memcpy(to, frame.data, kMacAddresses);
+    std::memcpy(to + kMacAddresses, frame.data + kMacAddresses + skip,
+                frame.length - kMacAddresses - skip);
+    uint32_t length = frame.length - skip;
+    if (wq.scatter_fcs) {
+        const uint32_t fcs = ethernet_fcs(frame.data, frame.length);
+        for (int i = 0; i < 4; ++i)
+            to[length++] = static_cast<uint8_t>(fcs >> 8 * i);
+    }
+    return {to, length, strip};
+}
+
+// All segments are checked before the first byte is written.
+Syndrome scatter(ReceivePort& port, const uint8_t* wqe, const Image& image) noexcept {
+    struct Part {
+        uint8_t* to;
+        uint32_t length;
+    };
+    constexpr uint32_t kMostSegments = 64;
+    Part parts[kMostSegments];
+    uint32_t count = 0;
+    uint32_t left = image.length;
+    const uint32_t segments = std::min(port.segments, kMostSegments);
+    for (uint32_t i = 0; i < segments && left != 0; ++i) {
+        DataSegment segment;
+        std::memcpy(&segment, wqe + size_t{i} * sizeof(segment), sizeof(segment));
+        const uint32_t lkey = segment.lkey.get();
+        uint32_t room = segment.byte_count.get();
+        if (room == 0) {
+            if (lkey == kInvalidLkey)
+                break;
+            room = 1u << 31;  // PRM, "Data segment": zero stands for 2^31
+        }
+        const uint32_t length = std::min(room, left);
+        uint8_t* to = port.memory.access(lkey, segment.address.get(), length, true);
+        if (to == nullptr)
+            return Syndrome::kLocalProtection;
+        parts[count++] = {to, length};
+        left -= length;
+    }
+    if (left != 0)
+        return Syndrome::kLocalLength;
+    const uint8_t* from = image.data;
+    for (uint32_t i = 0; i < count; ++i) {
+        std::memcpy(parts[i].to, from, parts[i].length);
+        from += parts[i].length;
+    }
+    return Syndrome::kNone;
+}
+
+Cqe make_cqe(const EngineState& state, const ReceivePort& port, const Reception& reception,
+             const Image& image) noexcept {
+    const ParsedFrame& frame = reception.frame;
+    Cqe cqe{};
+    cqe.rx_hash_result.set(reception.hash);
+    cqe.rx_hash_type = reception.hash_type;
+    cqe.check_sum.set(reception.checksums.l3_sum);
+    cqe.hds_ip_ext = static_cast<uint8_t>(kCqeL2Ok | (reception.checksums.l3_ok ? kCqeL3Ok : 0) |
+                                          (reception.checksums.l4_ok ? kCqeL4Ok : 0));
+    cqe.l4_l3_hdr_type = static_cast<uint8_t>(
+        static_cast<uint8_t>(frame.l3) << kCqeL3Shift |
+        static_cast<uint8_t>(frame.l4) << kCqeL4Shift | (frame.ip_extras ? kCqeIpOptions : 0) |
+        (frame.fragment ? kCqeIpFragment : 0) | (image.stripped ? kCqeVlanStripped : 0));
+    cqe.vlan_info.set(image.stripped ? frame.vlan_tci : 0);
+    cqe.srqn_uidx.set(port.user_index & kIndexMask);
+    cqe.byte_cnt.set(image.length);
+    cqe.timestamp.set(state.now);
+    cqe.sop_drop_qpn.set(reception.tag & kIndexMask);
+    cqe.wqe_counter.set(port.wq->consumer_index);
+    return cqe;
+}
+
+uint32_t error_qpn(const ReceivePort& port) noexcept {
+    return (port.qp != nullptr ? port.qp->qpn : port.wq->wqn) & 0xffffff;
+}
+
+void complete_in_error(EngineState& state, ReceivePort& port, Syndrome syndrome) noexcept {
+    write_error_cqe(state, *port.completions, CqeOpcode::kResponderError, syndrome, error_qpn(port),
+                    port.user_index, port.wq->consumer_index);
+    ++port.wq->consumer_index;
+}
+
+// A hardware error: the ring goes to ERR by itself, with a QP's own ring the QP too.
+void enter_receive_error(EngineState& state, ReceivePort& port) noexcept {
+    port.wq->state = WqState::kError;
+    state.receive_needs_flush = true;
+    flush_receive_port(state, port);
+    if (port.qp == nullptr) {
+        report_async_event(state.device, kEventWqFatal, port.wq->user_handle);
+        return;
+    }
+    port.qp->state = QpState::kError;
+    for (SendPort& send_port : state.send_ports) {
+        if (send_port.qp == port.qp)
+            flush_send_port(state, send_port);
+    }
+    report_async_event(state.device, kEventQpFatal, port.qp->user_handle);
+}
+
+// Refreshes WorkQueue::available. False: the doorbell is nonsense.
+bool read_posted(EngineState& state, ReceivePort& port) noexcept {
+    WorkQueue& wq = *port.wq;
+    const auto posted = static_cast<uint16_t>(read_doorbell(wq.doorbell) - wq.consumer_index);
+    if (posted <= wq.wqe_count) [[likely]] {
+        wq.available = posted;
+        return true;
+    }
+    report_client_error(state.device, ClientCheck::kDoorbellPastRing, wq.wqn);
+    wq.consumer_index = static_cast<uint16_t>(wq.consumer_index + posted);
+    wq.available = 0;
+    return false;
+}
+
+}  // namespace
+
+void receive_on(EngineState& state, ReceivePort& port, const Reception& reception) noexcept {
+    WorkQueue& wq = *port.wq;
+    PortCounters& counters = state.device.port.counters;
+    if (wq.state != WqState::kReady) [[unlikely]] {
+        ++counters.rx_wq_not_ready;
+        return;
+    }
+    if (wq.available == 0) {
+        if (!read_posted(state, port)) {
+            enter_receive_error(state, port);
+            return;
+        }
+        if (wq.available == 0) {
+            ++counters.out_of_buffer;
+            ++wq.out_of_buffer;
+            return;
+        }
+    }
+
+    const uint8_t* wqe =
+        wq.buffer + size_t{wq.consumer_index & (wq.wqe_count - 1)} * wq.stride + port.first_segment;
+    const Image image = make_image(state, wq, reception.frame);
+    Syndrome syndrome = static_cast<Syndrome>(wq.injected_syndrome);
+    wq.injected_syndrome = 0;
+    if (syndrome == Syndrome::kNone)
+        syndrome = scatter(port, wqe, image);
+    --wq.available;
+    if (syndrome != Syndrome::kNone) [[unlikely]] {
+        complete_in_error(state, port, syndrome);
+        enter_receive_error(state, port);
+        return;
+    }
+    Cqe cqe = make_cqe(state, port, reception, image);
+    ++wq.consumer_index;
+    if (!write_cqe(state, *port.completions, cqe, CqeOpcode::kResponderSend, false)) [[unlikely]]
+        enter_receive_error(state, port);
+}
+
+uint32_t flush_receive_port(EngineState& state, ReceivePort& port) noexcept {
+    WorkQueue& wq = *port.wq;
+    if (!read_posted(state, port))
+        return 0;
+    uint32_t flushed = 0;
+    for (; wq.available != 0; --wq.available, ++flushed)
+        complete_in_error(state, port, Syndrome::kFlushed);
+    return flushed;
+}
+
+void tend_idle_port(EngineState& state, ReceivePort& port) noexcept {
+    switch (port.wq->state) {
+        case WqState::kReady:
+            break;
+        case WqState::kError:
+            flush_receive_port(state, port);
+            break;
+        case WqState::kReset:
+            if (port.qp == nullptr && !port.reset_post_reported &&
+                read_doorbell(port.wq->doorbell) != 0) {
+                port.reset_post_reported = true;
+                report_client_error(state.device, ClientCheck::kReceiveInReset, port.wq->wqn);
+            }
+            break;
+    }
+}
+
+}  // namespace softcx

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The calls of the seam (engine.h).
+#include <ctime>
+
+#include "drivers/softcx/engine.h"
+#include "drivers/softcx/engine/completion.h"
+#include "drivers/softcx/engine/receive.h"
+#include "drivers/softcx/engine/scatter.h"
+#include "drivers/softcx/engine/send.h"
+#include "drivers/softcx/wire/wire.h"
+
+namespace softcx {
+
+namespace {
+
+uint64_t core_clock() noexcept {
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return core_clock_ticks(static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 +
+                            static_cast<uint64_t>(now.tv_nsec));
+}
+
+// Every send ring gets its turn; the next step starts behind the one that used up
+// the budget.
+uint32_t step_send(EngineState& state, uint32_t budget) noexcept {
+    const auto ports = static_cast<uint32_t>(state.send_ports.size());
+    if (state.next_send_port >= ports)
+        state.next_send_port = 0;
+    uint32_t moved = 0;
+    for (uint32_t i = 0; i < ports && moved < budget; ++i) {
+        SendPort& port = state.send_ports[state.next_send_port];
+        if (++state.next_send_port == ports)
+            state.next_send_port = 0;
+        moved += run_send_port(state, port, budget - moved);
+    }
+    return moved;
+}
+
+uint32_t step_receive(EngineState& state, uint32_t budget) noexcept {
+    Port& port = state.device.port;
+    if (port.wire == nullptr)
+        return 0;
+    uint32_t moved = 0;
+    const bool sniffed = !state.flows.sniffers().empty();
+    for (; moved < budget; ++moved) {
+        const std::span<const uint8_t> frame = port.wire->receive();
+        if (frame.empty())
+            break;
+        if (port.link_up) {
+            if (sniffed)
+                deliver_to_sniffers(state, frame.data(), static_cast<uint32_t>(frame.size()));
+            receive_frame(state, frame.data(), static_cast<uint32_t>(frame.size()));
+        }
+        port.wire->release();
+    }
+    return moved;
+}
+
+void tend_receive_ports(EngineState& state) noexcept {
+    bool any = false;
+    for (ReceivePort& port : state.receive_ports) {
+        tend_idle_port(state, port);
+        any |= port.wq->state != WqState::kReady;
+    }
+    state.receive_needs_flush = any;
+}
+
+}  // namespace
+
+uint32_t engine_step(Device& device, uint32_t budget) noexcept {
+    const std::unique_lock guard(device.mutex, std::try_to_lock);
+    if (!guard.owns_lock())
+        return 0;
+    EngineState& state = engine_state(device);
+    state.now = core_clock();
+    for (CompletionPort* port : state.event_ports)
+        check_arm(*port->cq);
+    if (state.receive_needs_flush)
+        tend_receive_ports(state);
+    const uint32_t sent = step_send(state, budget);
+    return sent + step_receive(state, budget);
+}
+
+void engine_drain(Device& device) noexcept {
+    EngineState& state = engine_state(device);
+    state.now = core_clock();
+    for (SendPort& port : state.send_ports)
+        run_send_port(state, port, UINT32_MAX);
+}
+
+void engine_flush(Device& device, WorkQueue& wq) noexcept {
+    EngineState& state = engine_state(device);
+    for (ReceivePort& port : state.receive_ports) {
+        if (port.wq == &wq)
+            flush_receive_port(state, port);
+    }
+    state.receive_needs_flush = true;
+}
+
+void engine_flush(Device& device, QueuePair& qp) noexcept {
+    EngineState& state = engine_state(device);
+    for (SendPort& port : state.send_ports) {
+        if (port.qp == &qp)
+            flush_send_port(state, port);
+    }
+    if (qp.rq != nullptr)
+        engine_flush(device, *qp.rq);
+}
+
+void engine_reset(WorkQueue& wq) noexcept {
+    wq.consumer_index = 0;
+    wq.available = 0;
+    wq.injected_syndrome = 0;
+}
+
+void engine_reset(QueuePair& qp) noexcept {
+    qp.sq.consumer_index = 0;
+    qp.sq.injected_syndrome = 0;
+    if (qp.rq != nullptr)
+        engine_reset(*qp.rq);
+}
+
+void engine_prepare(CompletionQueue& cq) noexcept {
+    cq.arm_sequence = kNeverArmed;
+    __atomic_store_n(cq.doorbell + 1, kNeverArmed, __ATOMIC_RELEASE);
+}
+
+void engine_check_arm(Device&, CompletionQueue& cq) noexcept {
+    check_arm(cq);
+}
+
+void engine_forget(Device& device, const MemoryRegion& mr) noexcept {
+    if (device.engine == nullptr)
+        return;
+    EngineState& state = *device.engine;
+    state.translations.forget(mr.lkey);
+    for (SendPort& port : state.send_ports)
+        port.memory.forget();
+    for (ReceivePort& port : state.receive_ports)
+        port.memory.forget();
+}
+
+}  // namespace softcx

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "drivers/softcx/engine/transmit.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "drivers/softcx/engine/receive.h"
+
+namespace softcx {
+
+namespace {
+
+constexpr uint32_t kShortestFrame = 60;  // without FCS; the MAC pads up to it
+constexpr uint32_t kMacAddresses = 12;
+
+uint64_t destination_number(const uint8_t* frame) noexcept {
+    uint64_t number = 0;
+    std::memcpy(&number, frame, sizeof(MacAddress));
+    return number;
+}
+
+// MAC addresses that belong to this port: traffic to them is looped back inside the
+// card, before the wire (the embedded switch does so for its own ports).
+bool is_local(const EngineState& state, const uint8_t* frame) noexcept {
+    const uint64_t destination = destination_number(frame);
+    return std::find(state.local_macs.begin(), state.local_macs.end(), destination) !=
+           state.local_macs.end();
+}
+
+void count_sent(Port& port, uint32_t bytes) noexcept {
+    ++port.counters.tx_packets;
+    port.counters.tx_bytes += bytes;
+}
+
+void send_pieces(EngineState& state, std::span<const Wire::Piece> pieces, uint32_t total) noexcept {
+    Port& port = state.device.port;
+    if (!port.link_up || port.wire == nullptr)
+        return;  // as a card with the cable pulled: WQEs complete, frames vanish
+    count_sent(port, total);
+    if (!port.wire->send(pieces, total)) {
+        ++port.counters.tx_wire_full;
+        --port.counters.tx_packets;
+        port.counters.tx_bytes -= total;
+    }
+}
+
+// A contiguous frame of at least kShortestFrame bytes.
+void send_linear(EngineState& state, const uint8_t* frame, uint32_t length) noexcept {
+    if (!state.flows.sniffers().empty())
+        deliver_to_sniffers(state, frame, length);
+    if (is_local(state, frame)) {
+        count_sent(state.device.port, length);
+        receive_frame(state, frame, length);
+        return;
+    }
+    const Wire::Piece piece{frame, length};
+    send_pieces(state, {&piece, 1}, length);
+}
+
+// Pads, writes checksums and sends. `frame` has room for the padding.
+void finish_linear(EngineState& state, uint8_t* frame, uint32_t length, uint8_t flags) noexcept {
+    if (flags != 0)
+        generate_checksums(parse_frame(frame, length), frame, flags);
+    if (length < kShortestFrame) {
+        std::memset(frame + length, 0, kShortestFrame - length);
+        length = kShortestFrame;
+    }
+    send_linear(state, frame, length);
+}
+
+uint32_t insert_vlan(uint8_t* frame, uint32_t length, uint16_t tci) noexcept {
+    std::memmove(frame + kMacAddresses + kVlanTag, frame + kMacAddresses, length - kMacAddresses);
+    store_be16(frame + kMacAddresses, kTypeVlan);
+    store_be16(frame + kMacAddresses + 2, tci);
+    return length + kVlanTag;
+}
+
+constexpr uint8_t kTcpFin = 0x01;
+constexpr uint8_t kTcpPush = 0x08;
+constexpr uint8_t kTcpCongestionReduced = 0x80;
+
+// Large send: the inline header is a template for each segment; IP length and
+// identification, TCP sequence number and flags are adapted. A UDP template gets its
+// length field.
+void send_segments(EngineState& state, const SendWqe& wqe, const uint8_t* all) noexcept {
+    const uint32_t header = wqe.inline_header;
+    const uint32_t payload = wqe.total - header;
+    uint8_t* segment = state.segment_scratch.data();
+    for (uint32_t offset = 0, number = 0; offset == 0 || offset < payload;
+         offset += wqe.mss, ++number) {
+        const uint32_t part = std::min<uint32_t>(wqe.mss, payload - offset);
+        std::memcpy(segment, all, header);
+        std::memcpy(segment + header, all + header + offset, part);
+        uint8_t* l3 = segment + kEthernetHeader;
+        uint16_t type = load_be16(segment + kMacAddresses);
+        if (type == kTypeVlan) {
+            type = load_be16(l3 + 2);
+            l3 += kVlanTag;
+        }
+        const auto l3_length = static_cast<uint16_t>(segment + header + part - l3);
+        if (type == kTypeIpv4) {
+            store_be16(l3 + 2, l3_length);
+            store_be16(l3 + 4, static_cast<uint16_t>(load_be16(l3 + 4) + number));
+        } else if (type == kTypeIpv6) {
+            store_be16(l3 + 4, static_cast<uint16_t>(l3_length - 40));
+        }
+        const ParsedFrame frame = parse_frame(segment, header + part);
+        uint8_t* l4 = segment + frame.l4_offset;
+        if (frame.is_tcp()) {
+            store_be32(l4 + 4, load_be32(l4 + 4) + offset);
+            if (offset + part < payload)
+                l4[13] &= static_cast<uint8_t>(~(kTcpFin | kTcpPush));
+            if (number != 0)
+                l4[13] &= static_cast<uint8_t>(~kTcpCongestionReduced);
+        } else if (frame.is_udp()) {
+            store_be16(l4 + 4, static_cast<uint16_t>(frame.l3_end - frame.l4_offset));
+        }
+        finish_linear(state, segment, header + part,
+                      static_cast<uint8_t>(wqe.checksum_flags | kEthL3Checksum | kEthL4Checksum));
+    }
+}
+
+}  // namespace
+
+void transmit(EngineState& state, const SendWqe& wqe) noexcept {
+    const Wire::Piece& first = wqe.piece_storage[0];
+    const uint8_t flags = wqe.checksum_flags & (kEthL3Checksum | kEthL4Checksum);
+    const bool as_it_is = wqe.opcode == WqeOpcode::kSend && flags == 0 && !wqe.insert_vlan &&
+                          wqe.total >= kShortestFrame && first.length >= sizeof(MacAddress) &&
+                          state.flows.sniffers().empty() && !is_local(state, first.data);
+    if (as_it_is) [[likely]] {
+        send_pieces(state, wqe.pieces(), wqe.total);
+        return;
+    }
+
+    uint8_t* frame = state.send_scratch.data();
+    gather(wqe.pieces(), frame);
+    uint32_t length = wqe.total;
+    if (wqe.opcode == WqeOpcode::kTso) {
+        send_segments(state, wqe, frame);
+        return;
+    }
+    if (wqe.insert_vlan)
+        length = insert_vlan(frame, length, wqe.vlan_tci);
+    finish_linear(state, frame, length, flags);
+}
+
+}  // namespace softcx
