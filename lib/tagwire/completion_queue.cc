@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "lib/tagwire/completion_queue.h"
+
+#include <bit>
+#include <memory>
+
+#include "lib/tagwire/attributes.h"
+#include "lib/tagwire/error.h"
+#include "lib/tagwire/worker.h"
+
+namespace tagwire {
+
+namespace {
+
+constexpr uint32_t kMaxEntries = 1u << 30;
+
+const char* describe(const Completion& completion) {
+    switch (completion.error) {
+        case ECONNRESET:
+            return "the peer restarted, or closed, before the operation ended";
+        case ETIMEDOUT:
+            return "the peer was silent for longer than peer_timeout_ms";
+        case ECONNREFUSED:
+            return "the peer refused the session: no such endpoint there, or another protocol "
+                   "version";
+        case EHOSTUNREACH:
+            return "no station answers for the peer's IP address (ARP)";
+        case ECANCELED:
+            return "cancelled by tw_cancel, or by closing the endpoint or the session";
+        default:
+            return tw_strerror(completion.error);
+    }
+}
+
+}  // namespace
+
+CompletionQueue::CompletionQueue(Worker& worker, uint32_t entries)
+    : worker_(worker),
+      pages_(std::bit_ceil(entries) * sizeof(Completion)),
+      ring_(static_cast<Completion*>(pages_.get())),
+      mask_(std::bit_ceil(entries) - 1) {}
+
+ssize_t CompletionQueue::read(tw_cq_entry* entries, size_t count) {
+    size_t done = 0;
+    while (done < count && head_ != tail_) {
+        const Completion& completion = ring_[head_ & mask_];
+        if (completion.error != 0) [[unlikely]] {
+            if (done == 0) {
+                return -TW_EAVAIL;
+            }
+            break;
+        }
+        entries[done++] = completion.entry;
+        ++head_;
+    }
+    return done == 0 && count != 0 ? -EAGAIN : static_cast<ssize_t>(done);
+}
+
+ssize_t CompletionQueue::read_error(tw_cq_error* error) {
+    if (head_ == tail_ || ring_[head_ & mask_].error == 0) {
+        return -EAGAIN;
+    }
+    const Completion& completion = ring_[head_++ & mask_];
+    *error = {};
+    error->entry = completion.entry;
+    error->message_length = completion.message_length;
+    if (completion.error == TW_ETRUNC) {
+        error->overflow = completion.message_length - completion.entry.length;
+    }
+    error->error = completion.error;
+    error->provider_error = completion.provider_error;
+    error->text = describe(completion);
+    return 1;
+}
+
+}  // namespace tagwire
+
+int tw_cq_open(tw_worker* worker, const tw_cq_attr* attr, tw_cq** cq) {
+    using namespace tagwire;
+    if (worker == nullptr || cq == nullptr) {
+        return refuse(EINVAL, "tw_cq_open: worker and cq cannot be NULL");
+    }
+    tw_cq_attr wanted{};
+    if (const int error = take_attributes(attr, &wanted, "tw_cq_attr"); error != 0) {
+        return error;
+    }
+    if (wanted.entries > kMaxEntries) {
+        return fail(EINVAL, "tw_cq_open: %u entries; at most %u", wanted.entries, kMaxEntries);
+    }
+    return guarded([&] {
+        *cq = new tw_cq(*worker, wanted.entries != 0 ? wanted.entries : worker->all_operations());
+        worker->child_opened();
+        return 0;
+    });
+}
+
+int tw_cq_close(tw_cq* cq) {
+    using namespace tagwire;
+    if (cq == nullptr) {
+        return refuse(EINVAL, "tw_cq_close: cq cannot be NULL");
+    }
+    if (cq->bound()) {
+        return refuse(EBUSY, "tw_cq_close: an endpoint is bound to the queue; close it first");
+    }
+    cq->worker().child_closed();
+    delete cq;
+    return 0;
+}
+
+ssize_t tw_cq_read(tw_cq* cq, tw_cq_entry* entries, size_t count) {
+    if (cq == nullptr || (entries == nullptr && count != 0)) {
+        return tagwire::refuse(EINVAL, "tw_cq_read: cq and entries cannot be NULL");
+    }
+    return cq->read(entries, count);
+}
+
+ssize_t tw_cq_readerr(tw_cq* cq, tw_cq_error* error) {
+    if (cq == nullptr || error == nullptr) {
+        return tagwire::refuse(EINVAL, "tw_cq_readerr: cq and error cannot be NULL");
+    }
+    return cq->read_error(error);
+}

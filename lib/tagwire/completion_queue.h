@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Completions in the order in which operations ended, errors among them.
+//
+// Every operation reserves the entry of its completion when it is posted, and is
+// refused when there is none: so no completion is ever lost or held back.
+#pragma once
+
+#include "lib/tagwire/memory.h"
+#include "tagwire/tagwire.h"
+
+namespace tagwire {
+
+class Worker;
+
+struct Completion {
+    tw_cq_entry entry;
+    size_t message_length;  // with an error
+    int error;              // 0 or positive
+    int provider_error;
+};
+
+class CompletionQueue {
+  public:
+    // Room for at least `entries`.
+    CompletionQueue(Worker& worker, uint32_t entries);
+
+    Worker& worker() const { return worker_; }
+
+    bool reserve() {
+        if (reserved_ + (tail_ - head_) > mask_) {
+            return false;
+        }
+        ++reserved_;
+        return true;
+    }
+    void unreserve() { --reserved_; }
+
+    // The entry reserved before, for the caller to fill.
+    Completion& write() {
+        --reserved_;
+        return ring_[tail_++ & mask_];
+    }
+
+    ssize_t read(tw_cq_entry* entries, size_t count);
+    ssize_t read_error(tw_cq_error* error);
+
+    void bind() { ++bindings_; }
+    void unbind() { --bindings_; }
+    bool bound() const { return bindings_ != 0; }
+
+  private:
+    Worker& worker_;
+    Pages pages_;
+    Completion* ring_;
+    uint32_t mask_;
+    uint32_t head_ = 0;
+    uint32_t tail_ = 0;
+    uint32_t reserved_ = 0;
+    uint32_t bindings_ = 0;
+};
+
+}  // namespace tagwire
+
+struct tw_cq final : tagwire::CompletionQueue {
+    using CompletionQueue::CompletionQueue;
+};

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "lib/tagwire/nic.h"
+
+#include <rte_cycles.h>
+#include <rte_ethdev.h>
+
+namespace tagwire {
+
+TscClock::TscClock() : ns_per_tick_((uint64_t{1'000'000'000} << 32) / rte_get_tsc_hz()) {}
+
+uint64_t TscClock::now_ns() noexcept {
+    __extension__ using Wide = unsigned __int128;
+    return static_cast<uint64_t>(Wide{rte_rdtsc()} * ns_per_tick_ >> 32);
+}
+
+uint16_t PortNic::rx_burst(rte_mbuf** packets, uint16_t count) noexcept {
+    return rte_eth_rx_burst(port_, queue_, packets, count);
+}
+
+uint16_t PortNic::tx_burst(rte_mbuf** packets, uint16_t count) noexcept {
+    return rte_eth_tx_burst(port_, queue_, packets, count);
+}
+
+}  // namespace tagwire

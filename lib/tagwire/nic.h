@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What stands behind the transport's seams in production: a queue of an ethdev
+// port and the TSC; or what the caller gave as struct tw_nic.
+#pragma once
+
+#include <cstdint>
+
+#include "lib/transport/seams.h"
+#include "tagwire/tagwire.h"
+
+namespace tagwire {
+
+class TscClock final : public transport::Clock {
+  public:
+    TscClock();
+    uint64_t now_ns() noexcept override;
+
+  private:
+    uint64_t ns_per_tick_;  // fixed point, 32 bits of fraction
+};
+
+class PortNic final : public transport::PacketIo {
+  public:
+    PortNic(uint16_t port, uint16_t queue) : port_(port), queue_(queue) {}
+    uint16_t rx_burst(rte_mbuf** packets, uint16_t count) noexcept override;
+    uint16_t tx_burst(rte_mbuf** packets, uint16_t count) noexcept override;
+
+  private:
+    uint16_t port_;
+    uint16_t queue_;
+};
+
+class UserNic final : public transport::PacketIo, public transport::Clock {
+  public:
+    explicit UserNic(const tw_nic& nic) : nic_(nic) {}
+    uint16_t rx_burst(rte_mbuf** packets, uint16_t count) noexcept override {
+        return nic_.rx_burst(nic_.context, packets, count);
+    }
+    uint16_t tx_burst(rte_mbuf** packets, uint16_t count) noexcept override {
+        return nic_.tx_burst(nic_.context, packets, count);
+    }
+    uint64_t now_ns() noexcept override { return nic_.now_ns(nic_.context); }
+
+  private:
+    tw_nic nic_;
+};
+
+}  // namespace tagwire

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Opening and closing a worker: everything that can be wrong is said here.
+#include <rte_errno.h>
+#include <rte_ethdev.h>
+#include <rte_lcore.h>
+#include <rte_mbuf.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <random>
+#include <string>
+
+#include "lib/tagwire/address.h"
+#include "lib/tagwire/attributes.h"
+#include "lib/tagwire/error.h"
+#include "lib/tagwire/worker.h"
+
+namespace tagwire {
+namespace {
+
+constexpr uint32_t kDefaultPeers = 1024;
+constexpr uint32_t kDefaultOperations = 65536;
+constexpr uint32_t kMaxOperations = 1u << 24;
+constexpr uint64_t kDefaultUnexpectedBytes = uint64_t{64} << 20;
+constexpr uint32_t kDefaultPeerTimeoutMs = 10'000;
+constexpr uint16_t kDefaultMtu = 1500;
+constexpr uint32_t kPoolPackets = 8191;
+constexpr uint32_t kPoolCache = 256;
+
+bool is_zero(const uint8_t (&mac)[6]) {
+    return std::all_of(mac, mac + 6, [](uint8_t byte) { return byte == 0; });
+}
+
+int check_nic(const tw_worker_attr& attr) {
+    if (attr.nic->rx_burst == nullptr || attr.nic->tx_burst == nullptr) {
+        return refuse(EINVAL, "tw_worker_open: nic needs rx_burst and tx_burst");
+    }
+    if (is_zero(attr.mac)) {
+        return refuse(EINVAL, "tw_worker_open: with nic, mac is needed");
+    }
+    if (attr.packet_pool == nullptr) {
+        return refuse(EINVAL, "tw_worker_open: with nic, packet_pool is needed");
+    }
+    return 0;
+}
+
+// A NIC may hold frames of the pool until its port is stopped, so the pool stays with
+// the port's queue when the worker is closed, and serves the next one there.
+int find_pool(tw_worker_attr* attr) {
+    const size_t room = size_t{RTE_PKTMBUF_HEADROOM} + RTE_ETHER_HDR_LEN + attr->mtu;
+    char name[RTE_MEMPOOL_NAMESIZE];
+    std::snprintf(name, sizeof(name), "tagwire_%u_%u_%u", attr->port_id, attr->queue_id, attr->mtu);
+    attr->packet_pool = rte_mempool_lookup(name);
+    if (attr->packet_pool == nullptr) {
+        attr->packet_pool = rte_pktmbuf_pool_create(
+            name, kPoolPackets, kPoolCache, 0,
+            static_cast<uint16_t>(RTE_ALIGN_CEIL(room, RTE_CACHE_LINE_SIZE)),
+            static_cast<int>(rte_socket_id()));
+    }
+    if (attr->packet_pool == nullptr) {
+        return fail(
+            rte_errno,
+            "tw_worker_open: no memory for %u frames of %zu bytes: %s (start EAL with more, -m)",
+            kPoolPackets, room, rte_strerror(rte_errno));
+    }
+    return 0;
+}
+
+int complete_from_port(tw_worker_attr* attr) {
+    if (!rte_eth_dev_is_valid_port(attr->port_id)) {
+        return fail(ENODEV, "tw_worker_open: there is no port %u (%u ports found)", attr->port_id,
+                    rte_eth_dev_count_avail());
+    }
+    rte_eth_dev_info info{};
+    if (const int error = rte_eth_dev_info_get(attr->port_id, &info); error != 0) {
+        return fail(-error, "tw_worker_open: port %u does not describe itself: %s", attr->port_id,
+                    tw_strerror(error));
+    }
+    if (attr->queue_id >= std::min(info.nb_rx_queues, info.nb_tx_queues)) {
+        return fail(EINVAL,
+                    "tw_worker_open: port %u has %u RX and %u TX queues; queue %u is not there",
+                    attr->port_id, info.nb_rx_queues, info.nb_tx_queues, attr->queue_id);
+    }
+    if (attr->mtu == 0) {
+        rte_eth_dev_get_mtu(attr->port_id, &attr->mtu);
+    }
+    if (is_zero(attr->mac)) {
+        rte_ether_addr mac{};
+        rte_eth_macaddr_get(attr->port_id, &mac);
+        std::memcpy(attr->mac, mac.addr_bytes, sizeof(attr->mac));
+    }
+    return attr->packet_pool == nullptr ? find_pool(attr) : 0;
+}
+
+void set_defaults(tw_worker_attr* attr) {
+    const auto default_to = [](auto& value, auto otherwise) {
+        if (value == 0) {
+            value = otherwise;
+        }
+    };
+    default_to(attr->mtu, kDefaultMtu);
+    default_to(attr->max_peers, kDefaultPeers);
+    default_to(attr->max_operations, kDefaultOperations);
+    default_to(attr->unexpected_bytes, kDefaultUnexpectedBytes);
+    default_to(attr->peer_timeout_ms, kDefaultPeerTimeoutMs);
+}
+
+// The transport asks for room for two messages of each peer.
+uint32_t incoming_messages(const tw_worker_attr& attr) {
+    return std::max(attr.max_operations, 2 * attr.max_peers);
+}
+
+}  // namespace
+
+int Worker::open(const tw_worker_attr& given, tw_worker** worker) {
+    tw_worker_attr attr = given;
+    if (int error = check_address(attr.address); error != 0) {
+        return error;
+    }
+    if (const int error = attr.nic != nullptr ? check_nic(attr) : complete_from_port(&attr);
+        error != 0) {
+        return error;
+    }
+    set_defaults(&attr);
+    if (attr.max_operations > kMaxOperations || attr.max_peers > kMaxOperations) {
+        return fail(EINVAL, "tw_worker_open: max_operations and max_peers are at most %u",
+                    kMaxOperations);
+    }
+    uint64_t seed = attr.random_seed;
+    if (seed == 0) {
+        std::random_device random;
+        seed = uint64_t{random()} << 32 | random();
+    }
+    auto opened = std::make_unique<tw_worker>(attr, seed);
+    if (const int error = opened->make_transport(attr); error != 0) {
+        return error;
+    }
+    *worker = opened.release();
+    return 0;
+}
+
+Worker::Worker(const tw_worker_attr& attr, uint64_t seed)
+    : sends_(attr.max_operations),
+      receives_(attr.max_operations),
+      unexpected_(incoming_messages(attr)),
+      address_(to_transport(attr.address)),
+      match_seed_(seed) {
+    address_.endpoint = 0;
+}
+
+int Worker::make_transport(const tw_worker_attr& attr) {
+    transport::PacketIo* io = nullptr;
+    transport::Clock* clock = nullptr;
+    if (attr.nic != nullptr) {
+        user_nic_ = std::make_unique<UserNic>(*attr.nic);
+        io = user_nic_.get();
+        clock = user_nic_.get();
+    } else {
+        port_ = std::make_unique<PortNic>(attr.port_id, attr.queue_id);
+        io = port_.get();
+    }
+    if (attr.nic == nullptr || attr.nic->now_ns == nullptr) {
+        tsc_ = std::make_unique<TscClock>();
+        clock = tsc_.get();
+    }
+    transport::TransportConfig config;
+    config.local = address_;
+    std::copy(attr.mac, attr.mac + sizeof(attr.mac), config.mac.bytes.begin());
+    config.mtu = attr.mtu;
+    config.packet_pool = attr.packet_pool;
+    config.max_peers = attr.max_peers;
+    config.max_incoming_messages = unexpected_.capacity();
+    config.held_bytes_limit = attr.unexpected_bytes;
+    config.peer_timeout_ns = uint64_t{attr.peer_timeout_ms} * 1'000'000;
+    config.random_seed = attr.random_seed;
+    config.incarnation = attr.random_seed;
+    std::string error;
+    transport_ = transport::Transport::create(config, *io, *clock, &error);
+    if (transport_ == nullptr) {
+        return fail(EINVAL, "tw_worker_open: %s", error.c_str());
+    }
+    return 0;
+}
+
+}  // namespace tagwire
+
+void tw_worker_attr_init(tw_worker_attr* attr) {
+    if (attr != nullptr) {
+        *attr = {};
+        attr->size = sizeof(*attr);
+    }
+}
+
+int tw_worker_open(const tw_worker_attr* attr, tw_worker** worker) {
+    using namespace tagwire;
+    if (attr == nullptr || worker == nullptr) {
+        return refuse(EINVAL, "tw_worker_open: attr and worker cannot be NULL");
+    }
+    tw_worker_attr known{};
+    if (const int error = take_attributes(attr, &known, "tw_worker_attr"); error != 0) {
+        return error;
+    }
+    return guarded([&] { return Worker::open(known, worker); });
+}
+
+int tw_worker_close(tw_worker* worker) {
+    using namespace tagwire;
+    if (worker == nullptr) {
+        return refuse(EINVAL, "tw_worker_close: worker cannot be NULL");
+    }
+    if (worker->has_children()) {
+        return refuse(
+            EBUSY,
+            "tw_worker_close: close its endpoints, completion queues and address vectors first");
+    }
+    delete worker;
+    return 0;
+}
+
+int tw_worker_shutdown(tw_worker* worker) {
+    using namespace tagwire;
+    if (worker == nullptr) {
+        return refuse(EINVAL, "tw_worker_shutdown: worker cannot be NULL");
+    }
+    return worker->transport().quiesce() ? 0
+                                         : refuse(EAGAIN,
+                                                  "tw_worker_shutdown: operations are under way; "
+                                                  "call tw_progress and try again");
+}

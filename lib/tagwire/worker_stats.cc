@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "lib/tagwire/worker.h"
+
+namespace tagwire {
+
+int Worker::stats(tw_stat* stats, int count) const {
+    const tw_stat core[] = {
+        {"sends_outstanding", sends_.in_use()},
+        {"receives_outstanding", receives_.in_use()},
+        {"unexpected_messages", unexpected_.in_use()},
+        {"unexpected_messages_peak", counters_.unexpected_peak},
+        {"matched_posted", counters_.matched_posted},
+        {"matched_unexpected", counters_.matched_unexpected},
+        {"truncated", counters_.truncated},
+        {"messages_lost", counters_.lost},
+        {"messages_unwanted", counters_.unwanted},
+        {"send_errors", counters_.send_errors},
+        {"receive_errors", counters_.receive_errors},
+    };
+    int total = 0;
+    const auto add = [&](const tw_stat& stat) {
+        if (total < count) {
+            stats[total] = stat;
+        }
+        ++total;
+    };
+    for (const tw_stat& stat : core) {
+        add(stat);
+    }
+    const transport::Counters& counters = transport_->counters();
+    for (size_t i = 0; i < transport::kCounters; ++i) {
+        const auto counter = static_cast<transport::Counter>(i);
+        add({transport::name(counter), counters[counter]});
+    }
+    return total;
+}
+
+}  // namespace tagwire
