@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A transport that does what the test says, for what a network does rarely: a
+// message lost before it is complete, a full send queue, a peer that is refused.
+#pragma once
+
+#include <deque>
+#include <list>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lib/transport/transport.h"
+
+namespace tagwire::transport {
+
+struct IncomingMessage {
+    MessageHeader header;
+    PeerId peer = kNoPeer;
+    void* user = nullptr;
+    std::string payload;
+    bool complete = true;
+    bool lost = false;
+    ReceiveOperation* accepted = nullptr;
+};
+
+}  // namespace tagwire::transport
+
+namespace tagwire::test {
+
+class FakeTransport final : public transport::Transport {
+  public:
+    // The one that Transport::create made last.
+    static FakeTransport& current();
+
+    // What the test does.
+    transport::IncomingMessage& arrive(const transport::EndpointAddress& from, uint64_t tag,
+                                       std::string payload, bool complete = true);
+    void finish(transport::IncomingMessage& message, int status);  // one that was incomplete
+    void lose(transport::IncomingMessage& message);
+    void finish_send(size_t index, int status);  // of `sends`
+
+    // What the test looks at and sets.
+    static bool refuse_creation;
+    transport::TransportConfig config;
+    std::vector<transport::SendOperation*> sends;
+    std::vector<uint64_t> discarded;  // tags
+    int send_result = 0;
+    int open_peer_result = 0;
+    int close_endpoint_result = 0;
+    bool quiet = false;
+    std::vector<uint16_t> endpoints;
+
+    int open_endpoint(uint16_t endpoint) override;
+    int close_endpoint(uint16_t endpoint) override;
+    int open_peer(uint16_t local_endpoint, const transport::EndpointAddress& remote,
+                  transport::PeerId* peer) override;
+    const transport::EndpointAddress& address_of(transport::PeerId peer) const override;
+    uint16_t local_endpoint_of(transport::PeerId peer) const override;
+    int send(transport::PeerId peer, transport::SendOperation& operation) noexcept override;
+    int accept(transport::IncomingMessage& message,
+               transport::ReceiveOperation& operation) noexcept override;
+    void discard(transport::IncomingMessage& message) noexcept override;
+    uint32_t poll(std::span<transport::Event> events) noexcept override;
+    uint64_t next_deadline_ns() const noexcept override { return 77; }
+    bool quiesce() noexcept override { return quiet; }
+    const transport::Counters& counters() const noexcept override { return counters_; }
+
+  private:
+    struct Peer {
+        uint16_t local;
+        transport::EndpointAddress remote;
+    };
+
+    std::vector<Peer> peers_;
+    std::list<transport::IncomingMessage> messages_;
+    std::deque<transport::Event> events_;
+    transport::Counters counters_;
+};
+
+}  // namespace tagwire::test
