@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "drivers/net/mlx5raw/devargs.h"
+
+#include <rte_ethdev.h>
+#include <rte_kvargs.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <memory>
+
+#include "drivers/net/mlx5raw/prm.h"
+
+namespace tagwire::mlx5raw {
+namespace {
+
+struct FreeKvargs {
+    void operator()(rte_kvargs* list) const { rte_kvargs_free(list); }
+};
+
+Status parse_number(const char* key, const char* text, uint32_t& out) {
+    char* end = nullptr;
+    errno = 0;
+    const unsigned long value = text != nullptr ? strtoul(text, &end, 0) : 0;
+    if (text == nullptr || *text == '\0' || *text == '-' || *end != '\0' || errno != 0 ||
+        value > UINT32_MAX) {
+        return failure(EINVAL, "%s=%s is not a number", key, text != nullptr ? text : "");
+    }
+    out = static_cast<uint32_t>(value);
+    return {};
+}
+
+Status apply(const char* key, const char* value, Devargs& out) {
+    const std::string name = key;
+    if (name == MLX5RAW_ARG_IBDEV) {
+        out.ibdev = value != nullptr ? value : "";
+        return {};
+    }
+    if (name == MLX5RAW_ARG_MAC) {
+        rte_ether_addr parsed;
+        if (value == nullptr || rte_ether_unformat_addr(value, &parsed) != 0 ||
+            !rte_is_valid_assigned_ether_addr(&parsed)) {
+            return failure(EINVAL,
+                           "mac=%s is no unicast MAC address; write it as mac=02:00:00:00:00:01",
+                           value != nullptr ? value : "");
+        }
+        out.mac = value;
+        return {};
+    }
+    uint32_t number = 0;
+    if (Status status = parse_number(key, value, number); !status.ok()) {
+        return status;
+    }
+    if (name == MLX5RAW_ARG_PORT) {
+        if (number == 0 || number > UINT8_MAX) {
+            return failure(EINVAL, "port=%u: ports are counted from 1 (see ibv_devinfo)", number);
+        }
+        out.port = number;
+    } else if (name == MLX5RAW_ARG_TX_INLINE) {
+        if (number != 0 && number != kInlineL2) {
+            return failure(EINVAL, "tx_inline=%u: give 0 (none) or %u (the Ethernet header)",
+                           number, kInlineL2);
+        }
+        out.tx_inline = number;
+    } else {
+        if (number == 0 || number > RTE_ETH_RSS_RETA_SIZE_512 || (number & (number - 1)) != 0) {
+            return failure(EINVAL, "reta_size=%u: give a power of two from 1 to %u", number,
+                           RTE_ETH_RSS_RETA_SIZE_512);
+        }
+        out.reta_size = number;
+    }
+    return {};
+}
+
+}  // namespace
+
+Status parse_devargs(const char* text, Devargs& out) {
+    if (text == nullptr || *text == '\0') {
+        return {};
+    }
+    static const char* const kKeys[] = {MLX5RAW_ARG_IBDEV,     MLX5RAW_ARG_PORT,
+                                        MLX5RAW_ARG_MAC,       MLX5RAW_ARG_TX_INLINE,
+                                        MLX5RAW_ARG_RETA_SIZE, nullptr};
+    const std::unique_ptr<rte_kvargs, FreeKvargs> list(rte_kvargs_parse(text, kKeys));
+    if (list == nullptr) {
+        return failure(EINVAL,
+                       "cannot parse the device arguments \"%s\"; known are ibdev=NAME, port=N, "
+                       "mac=ADDRESS, tx_inline=0|18, reta_size=N",
+                       text);
+    }
+    for (unsigned i = 0; i < list->count; ++i) {
+        if (rte_kvargs_count(list.get(), list->pairs[i].key) > 1) {
+            return failure(EINVAL, "%s is given more than once", list->pairs[i].key);
+        }
+        if (Status status = apply(list->pairs[i].key, list->pairs[i].value, out); !status.ok()) {
+            return status;
+        }
+    }
+    return {};
+}
+
+}  // namespace tagwire::mlx5raw

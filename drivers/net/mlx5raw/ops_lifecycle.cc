@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Configure, start, stop, close.
+#include <rte_malloc.h>
+
+#include <cerrno>
+
+#include "drivers/net/mlx5raw/log.h"
+#include "drivers/net/mlx5raw/port.h"
+
+namespace tagwire::mlx5raw {
+namespace {
+
+// After a stop, and after a start that failed half way: no verbs object of a queue
+// or of the steering is left.
+void tear_down(rte_eth_dev* dev) {
+    port_of(dev).steering.clear();
+    for (uint16_t i = 0; i < dev->data->nb_rx_queues; ++i) {
+        if (RxQueue* queue = rx_queue(dev, i); queue != nullptr) {
+            queue->destroy();
+        }
+        dev->data->rx_queue_state[i] = RTE_ETH_QUEUE_STATE_STOPPED;
+    }
+    for (uint16_t i = 0; i < dev->data->nb_tx_queues; ++i) {
+        if (TxQueue* queue = tx_queue(dev, i); queue != nullptr) {
+            queue->destroy();
+        }
+        dev->data->tx_queue_state[i] = RTE_ETH_QUEUE_STATE_STOPPED;
+    }
+}
+
+Status start_tx(rte_eth_dev* dev) {
+    Port& port = port_of(dev);
+    for (uint16_t i = 0; i < dev->data->nb_tx_queues; ++i) {
+        TxQueue* queue = tx_queue(dev, i);
+        if (Status status = queue->create(*port.device, port.memory); !status.ok()) {
+            return status;
+        }
+        if (queue->config().deferred_start) {
+            continue;
+        }
+        if (Status status = queue->start(); !status.ok()) {
+            return status;
+        }
+        dev->data->tx_queue_state[i] = RTE_ETH_QUEUE_STATE_STARTED;
+    }
+    return {};
+}
+
+Status start_rx(rte_eth_dev* dev) {
+    Port& port = port_of(dev);
+    for (uint16_t i = 0; i < dev->data->nb_rx_queues; ++i) {
+        RxQueue* queue = rx_queue(dev, i);
+        Status status = queue->create(*port.device, port.memory, port.cqe_classes,
+                                      dev->data->mtu + kFrameOverhead);
+        if (!status.ok()) {
+            return status;
+        }
+        if (queue->config().deferred_start) {
+            continue;
+        }
+        if (status = queue->start(); !status.ok()) {
+            return status;
+        }
+        dev->data->rx_queue_state[i] = RTE_ETH_QUEUE_STATE_STARTED;
+    }
+    return {};
+}
+
+// The functions are the port's, so they fit the most demanding queue.
+void choose_bursts(rte_eth_dev* dev) {
+    Port& port = port_of(dev);
+    uint64_t offloads = dev->data->dev_conf.txmode.offloads;
+    for (uint16_t i = 0; i < dev->data->nb_tx_queues; ++i) {
+        offloads |= tx_queue(dev, i)->config().offloads;
+    }
+    dev->tx_pkt_burst =
+        TxQueue::choose_burst(offloads, port.device->caps().tx_inline, port.tx_path);
+    bool scatter = false;
+    for (uint16_t i = 0; i < dev->data->nb_rx_queues; ++i) {
+        scatter |= rx_queue(dev, i)->segments_per_packet() > 1;
+    }
+    dev->data->scattered_rx = scatter;
+    dev->rx_pkt_burst = scatter ? RxQueue::burst_scatter : RxQueue::burst_single;
+    MLX5RAW_LOG(INFO, "%s: RX path scalar%s, TX path %s, %zu flow rules", dev->data->name,
+                scatter ? " scatter" : "", port.tx_path, port.steering.rule_count());
+}
+
+}  // namespace
+
+int dev_configure(rte_eth_dev* dev) {
+    Port& port = port_of(dev);
+    CqeClassOptions options;
+    if (const int error = configure_rss(dev); error != 0) {
+        return error;
+    }
+    options.checksum = (dev->data->dev_conf.rxmode.offloads & RTE_ETH_RX_OFFLOAD_CHECKSUM) != 0;
+    options.rss_types = port.rss.types;
+    port.cqe_classes = make_cqe_classes(options);
+    return 0;
+}
+
+int dev_start(rte_eth_dev* dev) {
+    Status status = start_tx(dev);
+    if (status.ok()) {
+        status = start_rx(dev);
+    }
+    if (status.ok()) {
+        status = apply_steering(dev);
+    }
+    if (!status.ok()) {
+        tear_down(dev);
+        return log_and_return(dev->data->name, status);
+    }
+    choose_bursts(dev);
+    return 0;
+}
+
+int dev_stop(rte_eth_dev* dev) {
+    dev->data->dev_started = 0;
+    dev->rx_pkt_burst = rte_eth_pkt_burst_dummy;
+    dev->tx_pkt_burst = rte_eth_pkt_burst_dummy;
+    rte_wmb();
+    tear_down(dev);
+    return 0;
+}
+
+int dev_close(rte_eth_dev* dev) {
+    if (rte_eal_process_type() != RTE_PROC_PRIMARY) {
+        return 0;
+    }
+    tear_down(dev);
+    for (uint16_t i = 0; i < dev->data->nb_rx_queues; ++i) {
+        rx_queue_release(dev, i);
+    }
+    for (uint16_t i = 0; i < dev->data->nb_tx_queues; ++i) {
+        tx_queue_release(dev, i);
+    }
+    auto* handle = static_cast<PortHandle*>(dev->data->dev_private);
+    delete handle->port;
+    handle->port = nullptr;
+    return 0;
+}
+
+}  // namespace tagwire::mlx5raw

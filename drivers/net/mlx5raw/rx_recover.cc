@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A receive queue in ERR: RESET, everything accounted for, RDY again with the same
+// buffers (requirement W3).
+#include <rte_io.h>
+
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+#include "drivers/net/mlx5raw/log.h"
+#include "drivers/net/mlx5raw/rxq.h"
+
+namespace tagwire::mlx5raw {
+
+Status RxQueue::set_state(ibv_wq_state state) {
+    ibv_wq_attr attributes = {};
+    attributes.attr_mask = IBV_WQ_ATTR_STATE;
+    attributes.wq_state = state;
+    if (const int error = ibv_modify_wq(wq_.get(), &attributes); error != 0) {
+        const int code = error < 0 ? -error : error;
+        return failure(code, "RX queue %u: the work queue does not go to %s: %s", config_.queue,
+                       state == IBV_WQS_RDY ? "RDY" : "RESET", strerror(code));
+    }
+    return {};
+}
+
+void RxQueue::recover() {
+    const auto& cqe = reinterpret_cast<const ErrorCqe&>(cqes_[cq_consumer_ & cq_mask_]);
+    const uint32_t level = counters_.recoveries == 0 ? RTE_LOG_WARNING : RTE_LOG_DEBUG;
+    rte_log(level, log_type,
+            "net_mlx5raw: port %u RX queue %u: error completion, syndrome 0x%02x (%s), vendor "
+            "0x%02x; the queue is reset and goes on (further ones are only counted: "
+            "rx_q%u_error_completions)\n",
+            config_.port_id, config_.queue, cqe.syndrome, syndrome_text(cqe.syndrome),
+            cqe.vendor_syndrome, config_.queue);
+
+    Status status = set_state(IBV_WQS_RESET);
+    if (status.ok()) {
+        drain_completions();
+        compact_mbufs();
+        status = set_state(IBV_WQS_RDY);
+        restore_completion_index();
+    }
+    if (!status.ok()) {
+        ++counters_.recovery_failures;
+        running_ = false;
+        free_mbufs();
+        MLX5RAW_LOG(ERR, "%s; the queue stays stopped until it is started again",
+                    status.message.c_str());
+        return;
+    }
+    ++counters_.recoveries;
+    replenish();
+}
+
+// In RESET nothing new arrives. What lies in the completion queue is counted and
+// passed over: its buffers are still in mbufs_.
+void RxQueue::drain_completions() {
+    while (true) {
+        const Cqe& cqe = cqes_[cq_consumer_ & cq_mask_];
+        const Next next = classify(*const_cast<const volatile uint8_t*>(&cqe.op_own));
+        if (next == Next::kNothing) {
+            break;
+        }
+        rte_io_rmb();
+        if (next == Next::kError) {
+            const auto& error = reinterpret_cast<const ErrorCqe&>(cqe);
+            ++(error.syndrome == kSyndromeFlushed ? counters_.flushed : counters_.errors);
+        }
+        ++cq_consumer_;
+    }
+    restore_completion_index();
+}
+
+void RxQueue::restore_completion_index() {
+    cq_doorbell_.set(cq_consumer_ & 0xffffff);
+    rte_io_wmb();
+}
+
+// After RESET the ring begins at zero: the buffers that were posted move there.
+void RxQueue::compact_mbufs() {
+    std::vector<rte_mbuf*> kept;
+    const uint32_t last = segments_ == 1 ? producer_ : consumer_ + mask_ + 1;
+    for (uint32_t slot = consumer_; slot != last; ++slot) {
+        for (uint32_t i = 0; i < segments_; ++i) {
+            rte_mbuf*& mbuf = mbufs_[(slot & mask_) * segments_ + i];
+            if (mbuf != nullptr) {
+                kept.push_back(mbuf);
+            }
+            mbuf = nullptr;
+        }
+    }
+    memory_.refresh();
+    const uint32_t full_slots = static_cast<uint32_t>(kept.size()) / segments_;
+    for (uint32_t i = 0; i < kept.size(); ++i) {
+        mbufs_[i] = kept[i];
+        post(i / segments_, i % segments_, kept[i]);
+    }
+    consumer_ = 0;
+    producer_ = full_slots;
+}
+
+void RxQueue::free_mbufs() {
+    const uint32_t last = segments_ == 1 ? producer_ : consumer_ + mask_ + 1;
+    for (uint32_t slot = consumer_; slot != last; ++slot) {
+        for (uint32_t i = 0; i < segments_; ++i) {
+            rte_mbuf*& mbuf = mbufs_[(slot & mask_) * segments_ + i];
+            if (mbuf != nullptr) {
+                rte_mbuf_raw_free(mbuf);
+            }
+            mbuf = nullptr;
+        }
+    }
+    consumer_ = producer_ = 0;
+}
+
+}  // namespace tagwire::mlx5raw

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Life of a receive queue: create, start, stop, destroy.
+#include "drivers/net/mlx5raw/rxq.h"
+
+#include <infiniband/mlx5dv.h>
+#include <rte_ethdev.h>
+#include <rte_io.h>
+#include <rte_malloc.h>
+
+#include <bit>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "drivers/net/mlx5raw/log.h"
+
+namespace tagwire::mlx5raw {
+namespace {
+
+// The first eight bytes that an mbuf gets for each packet, made by the compiler's
+// own layout of rte_mbuf.
+uint64_t make_rearm(uint16_t port_id) {
+    alignas(rte_mbuf) rte_mbuf mbuf = {};
+    mbuf.data_off = RTE_PKTMBUF_HEADROOM;
+    mbuf.refcnt = 1;
+    mbuf.nb_segs = 1;
+    mbuf.port = port_id;
+    uint64_t rearm;
+    memcpy(&rearm, reinterpret_cast<const uint8_t*>(&mbuf) + offsetof(rte_mbuf, data_off),
+           sizeof(rearm));
+    return rearm;
+}
+
+}  // namespace
+
+RxQueue::~RxQueue() {
+    destroy();
+}
+
+Status RxQueue::create(const Device& device, MemoryTable& memory, const CqeClassTable& classes,
+                       uint32_t frame_size) {
+    pool_ = config_.pool;
+    table_ = &memory;
+    classes_ = classes.data();
+    port_ = device.port();
+    const uint32_t room = buffer_size(pool_);
+    segments_ = (frame_size + room - 1) / room;
+    if (segments_ > 1 && (config_.offloads & RTE_ETH_RX_OFFLOAD_SCATTER) == 0) {
+        return failure(EINVAL,
+                       "RX queue %u: a frame of %u bytes does not fit a buffer of %u; use larger "
+                       "buffers, a smaller MTU, or the RX scatter offload",
+                       config_.queue, frame_size, room);
+    }
+    if (segments_ > device.caps().max_rx_segments) {
+        return failure(EINVAL,
+                       "RX queue %u: a frame of %u bytes needs %u buffers of %u, the device "
+                       "scatters to %u at most; use larger buffers",
+                       config_.queue, frame_size, segments_, room, device.caps().max_rx_segments);
+    }
+    if (Status status = memory.add_pool(pool_); !status.ok()) {
+        return status;
+    }
+    if (Status status = create_verbs(device); !status.ok()) {
+        destroy();
+        return status;
+    }
+    if (Status status = map_rings(); !status.ok()) {
+        destroy();
+        return status;
+    }
+    return {};
+}
+
+Status RxQueue::create_verbs(const Device& device) {
+    cq_ = create_completion_queue(device.context(), config_.descriptors);
+    if (cq_ == nullptr) {
+        return failure(errno, "RX queue %u: cannot create a completion queue of %u entries: %s",
+                       config_.queue, config_.descriptors, strerror(errno));
+    }
+    ibv_wq_init_attr attributes = {};
+    attributes.wq_type = IBV_WQT_RQ;
+    attributes.max_wr = config_.descriptors;
+    attributes.max_sge = segments_;
+    attributes.pd = device.pd();
+    attributes.cq = cq_.get();
+    wq_.reset(ibv_create_wq(device.context(), &attributes));
+    if (wq_ == nullptr) {
+        return failure(errno, "RX queue %u: cannot create a work queue of %u receives: %s",
+                       config_.queue, config_.descriptors, strerror(errno));
+    }
+    return {};
+}
+
+Status RxQueue::map_rings() {
+    mlx5dv_cq cq = {};
+    mlx5dv_rwq rwq = {};
+    mlx5dv_obj objects = {};
+    objects.cq.in = cq_.get();
+    objects.cq.out = &cq;
+    objects.rwq.in = wq_.get();
+    objects.rwq.out = &rwq;
+    if (const int error = mlx5dv_init_obj(&objects, MLX5DV_OBJ_CQ | MLX5DV_OBJ_RWQ); error != 0) {
+        return failure(error, "RX queue %u: no direct access to its rings: %s", config_.queue,
+                       strerror(error));
+    }
+    if (cq.cqe_size != sizeof(Cqe) || cq.cqe_cnt < rwq.wqe_cnt ||
+        rwq.stride < segments_ * sizeof(DataSegment)) {
+        return failure(
+            EPROTO,
+            "RX queue %u: unexpected ring layout (CQE %u bytes, %u CQEs, %u WQEs of %u bytes)",
+            config_.queue, cq.cqe_size, cq.cqe_cnt, rwq.wqe_cnt, rwq.stride);
+    }
+    cqes_ = static_cast<Cqe*>(cq.buf);
+    cq_mask_ = cq.cqe_cnt - 1;
+    cq_log_ = std::countr_zero(cq.cqe_cnt);
+    cq_consumer_ = 0;
+    cq_doorbell_ = DoorbellRecord(cq.dbrec);
+    wqes_ = static_cast<DataSegment*>(rwq.buf);
+    rq_doorbell_ = DoorbellRecord(rwq.dbrec);
+    mask_ = rwq.wqe_cnt - 1;
+    stride_segments_ = rwq.stride / sizeof(DataSegment);
+    refill_threshold_ = RTE_MIN(kRefillBatch, rwq.wqe_cnt / 4);
+    consumer_ = producer_ = 0;
+    rearm_ = make_rearm(config_.port_id);
+    mbufs_ = static_cast<rte_mbuf**>(rte_zmalloc_socket("mlx5raw_rx",
+                                                        sizeof(rte_mbuf*) * rwq.wqe_cnt * segments_,
+                                                        RTE_CACHE_LINE_SIZE, config_.socket));
+    if (mbufs_ == nullptr) {
+        return failure(ENOMEM, "RX queue %u: no memory for %u descriptors; give EAL more (-m)",
+                       config_.queue, rwq.wqe_cnt);
+    }
+    return {};
+}
+
+void RxQueue::destroy() {
+    if (running_) {
+        if (Status status = stop(); !status.ok()) {
+            MLX5RAW_LOG(ERR, "%s", status.message.c_str());
+        }
+    }
+    wq_.reset();
+    cq_.reset();
+    rte_free(mbufs_);
+    mbufs_ = nullptr;
+}
+
+// A WQ takes receives only when it is RDY. The change from RESET zeroes the
+// doorbell record, and libmlx5 cleans the completion queue with a consumer index
+// of its own, so ours is written again before a receive is posted.
+Status RxQueue::start() {
+    restore_completion_index();
+    if (Status status = set_state(IBV_WQS_RDY); !status.ok()) {
+        return status;
+    }
+    restore_completion_index();
+    running_ = true;
+    if (Status status = fill(); !status.ok()) {
+        if (Status undone = stop(); !undone.ok()) {
+            MLX5RAW_LOG(ERR, "%s", undone.message.c_str());
+        }
+        return status;
+    }
+    return {};
+}
+
+Status RxQueue::stop() {
+    Status status = set_state(IBV_WQS_RESET);
+    if (!status.ok()) {
+        return status;
+    }
+    running_ = false;
+    drain_completions();
+    free_mbufs();
+    return status;
+}
+
+// Lengths never change and the key rarely does: they are written here, for all.
+Status RxQueue::fill() {
+    memory_.attach(table_);
+    pinned_ = (rte_pktmbuf_priv_flags(pool_) & RTE_PKTMBUF_POOL_F_PINNED_EXT_BUF) != 0;
+    buffer_offset_ = sizeof(rte_mbuf) + rte_pktmbuf_priv_size(pool_) + RTE_PKTMBUF_HEADROOM;
+    const Be32 key = table_->sole_key(pool_);
+    one_key_ = segments_ == 1 && stride_segments_ == 1 && !pinned_ && key.raw != kNoLkey.raw;
+    for (uint32_t slot = 0; slot <= mask_; ++slot) {
+        for (uint32_t i = 0; i < stride_segments_; ++i) {
+            DataSegment& data = wqes_[slot * stride_segments_ + i];
+            const bool used = i < segments_;
+            data.byte_count = Be32::of(used ? buffer_size(pool_) : 0);
+            data.lkey = used ? key : Be32::of(kInvalidLkey);
+            data.address = Be64::of(0);
+        }
+    }
+    consumer_ = producer_ = 0;
+    if (segments_ == 1) {
+        refill_single();
+    } else {
+        refill_scatter();
+    }
+    if (producer_ != mask_ + 1) {
+        return failure(ENOMEM,
+                       "RX queue %u: mempool %s has too few free buffers for %u descriptors of "
+                       "%u buffers; make it larger",
+                       config_.queue, pool_->name, mask_ + 1, segments_);
+    }
+    ring_doorbells();
+    return {};
+}
+
+uint32_t RxQueue::used_descriptors() const {
+    uint32_t used = 0;
+    while (used <= cq_mask_) {
+        const uint32_t index = cq_consumer_ + used;
+        const uint8_t op_own =
+            *const_cast<const volatile uint8_t*>(&cqes_[index & cq_mask_].op_own);
+        if ((op_own & kCqeOwnerMask) != ((index >> cq_log_) & kCqeOwnerMask) ||
+            op_own >> 4 == kCqeInvalid) {
+            break;
+        }
+        ++used;
+    }
+    return used;
+}
+
+std::string RxQueue::describe() const {
+    char text[256];
+    snprintf(text, sizeof(text),
+             "rxq %u: wqn 0x%x %s descriptors %u segments %u posted %u consumer %u producer %u "
+             "cq_consumer %u path %s",
+             config_.queue, wq_ != nullptr ? wq_->wq_num : 0, running_ ? "RDY" : "RESET", mask_ + 1,
+             segments_, producer_ - consumer_, consumer_, producer_, cq_consumer_,
+             segments_ == 1 ? "scalar" : "scalar scatter");
+    return text;
+}
+
+}  // namespace tagwire::mlx5raw
