@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SIGINT and SIGTERM ask the program to end; a second one ends it at once.
+#pragma once
+
+#include <csignal>
+
+namespace tagwire::perf {
+
+extern volatile std::sig_atomic_t g_interrupted;
+
+void install_interrupt_handlers();
+
+}  // namespace tagwire::perf

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// tagwire-perf: EAL arguments, "--", then this program's own.
+#include <fmt/format.h>
+#include <rte_eal.h>
+#include <rte_errno.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "addresses.h"
+#include "client.h"
+#include "eal_arguments.h"
+#include "fabric.h"
+#include "failure.h"
+#include "interrupt.h"
+#include "options.h"
+#include "port.h"
+#include "report.h"
+#include "server.h"
+
+namespace tagwire::perf {
+namespace {
+
+struct CommandLine {
+    std::vector<std::string> eal;
+    std::vector<char*> own;  // starts with the program, as main's argv
+};
+
+// Without "--" everything is this program's own.
+CommandLine split(int argc, char** argv) {
+    CommandLine line;
+    const auto separator = std::find_if(argv + 1, argv + argc,
+                                        [](const char* text) { return std::string(text) == "--"; });
+    const bool separated = separator != argv + argc;
+    line.eal.emplace_back(argv[0]);
+    if (separated) {
+        line.eal.insert(line.eal.end(), argv + 1, separator);
+    }
+    line.own.push_back(argv[0]);
+    line.own.insert(line.own.end(), separated ? separator + 1 : argv + 1, argv + argc);
+    return line;
+}
+
+void run(const Options& options, Report& report) {
+    const Port port(options.port, options.mtu);
+    report.set_path(port.path());
+    for (const std::string& size : port.sizes()) {
+        report.say(size);
+    }
+    Fabric::Config config;
+    config.address =
+        parse_address(options.ip.empty() ? default_ip(port.mac()) : options.ip, options.udp_port);
+    config.timeout_s = options.timeout_s;
+    Fabric fabric(port, config);
+    report.set("local", fabric.name());
+    report.say("local address " + fabric.name());
+    if (options.role == Role::kServer) {
+        run_server(fabric, options, report);
+    } else {
+        run_client(fabric, options, report);
+    }
+    fabric.shut_down();
+}
+
+void print_failure(const Failure& failure) {
+    fmt::print(stderr, "tagwire-perf: error: {}\n", failure.what());
+    if (!failure.remedy().empty()) {
+        fmt::print(stderr, "tagwire-perf: {}\n", failure.remedy());
+    }
+}
+
+// The EAL is up; whatever happens, the JSON document is written.
+ExitCode run_and_report(const Options& options, Report& report) {
+    ExitCode exit_code = ExitCode::kSuccess;
+    try {
+        run(options, report);
+    } catch (const Interrupted& interrupt) {
+        // Ending a server that waits for clients is its normal end.
+        exit_code = options.role == Role::kServer && options.keep ? ExitCode::kSuccess
+                                                                  : interrupt.exit_code();
+        report.say("interrupted");
+    } catch (const Failure& failure) {
+        exit_code = failure.exit_code();
+        report.fail(failure.what(), failure.remedy());
+        print_failure(failure);
+    } catch (const std::exception& error) {
+        exit_code = ExitCode::kFailure;
+        report.fail(error.what(), "");
+        print_failure(Failure(error.what()));
+    }
+    try {
+        report.finish(exit_code == ExitCode::kSuccess);
+    } catch (const Failure& failure) {
+        print_failure(failure);
+        exit_code = ExitCode::kFailure;
+    }
+    return exit_code;
+}
+
+ExitCode main_program(int argc, char** argv) {
+    CommandLine line = split(argc, argv);
+    try {
+        const Options options = parse_options(static_cast<int>(line.own.size()), line.own.data());
+        Report report(options.json);
+        report.set("role", options.role == Role::kServer ? "server" : "client");
+        const EalArguments eal = complete_eal_arguments(std::move(line.eal));
+        for (const std::string& choice : eal.choices) {
+            report.say(choice);
+        }
+        initialize_eal(eal);
+        install_interrupt_handlers();
+        const ExitCode exit_code = run_and_report(options, report);
+        rte_eal_cleanup();
+        return exit_code;
+    } catch (const Failure& failure) {
+        if (failure.exit_code() != ExitCode::kSuccess) {
+            print_failure(failure);
+        }
+        return failure.exit_code();
+    }
+}
+
+}  // namespace
+}  // namespace tagwire::perf
+
+int main(int argc, char** argv) {
+    return static_cast<int>(tagwire::perf::main_program(argc, argv));
+}
