@@ -58,12 +58,13 @@ struct SendOperation {
     struct TransportState {             // the transport's
         SendOperation* next = nullptr;  // in sending order, from the oldest unacknowledged one
         SendOperation* previous = nullptr;
-        SendOperation* next_large = nullptr;  // of those that need a grant
+        SendOperation* next_large = nullptr;  // in the list of its stage
         uint32_t message_id = 0;
         uint32_t sent = 0;     // bytes handed to the wire at least once
         uint32_t granted = 0;  // bytes that the receiver allows
+        uint32_t end = 0;  // bytes to send in all; less than the length if the receiver wants less
         uint32_t unacked_packets = 0;
-        bool large = false;  // in the list of those that need a grant
+        enum class Stage : uint8_t { kEager, kAwaitsGrant, kTransfer } stage = Stage::kEager;
     } state;
 };
 

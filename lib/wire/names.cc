@@ -30,7 +30,7 @@ const char* name(RefuseReason reason) noexcept {
                                              "required feature not known",
                                              "no such endpoint",
                                              "no room for another peer",
-                                             "MTU too small"};
+                                             "unusable parameters (MTU, windows, tag)"};
     static_assert(sizeof(kNames) / sizeof(kNames[0]) == kRefuseReasons);
     const auto index = static_cast<uint8_t>(reason);
     return index < kRefuseReasons ? kNames[index] : "?";

@@ -122,11 +122,11 @@ inline constexpr uint32_t kPsnWindow = kSackWords * 64;
 
 enum class RefuseReason : uint8_t {
     kNone = 0,
-    kVersion = 1,   // this protocol version is not spoken
-    kFeature = 2,   // a required feature is not known
-    kEndpoint = 3,  // no such endpoint
-    kSpace = 4,     // no room for another peer
-    kMtu = 5,       // MTU too small
+    kVersion = 1,     // this protocol version is not spoken
+    kFeature = 2,     // a required feature is not known
+    kEndpoint = 3,    // no such endpoint
+    kSpace = 4,       // no room for another peer
+    kParameters = 5,  // MTU, windows or tag are unusable
 };
 inline constexpr uint8_t kRefuseReasons = 6;
 

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The core took a message, or does not want it.
+#include <rte_mbuf.h>
+
+#include <cerrno>
+
+#include "lib/transport/engine.h"
+#include "lib/transport/scatter.h"
+
+namespace tagwire::transport {
+
+int Engine::accept(IncomingMessage& message, ReceiveOperation& operation) noexcept {
+    const auto limit = static_cast<uint32_t>(std::min(message.header.length, operation.capacity));
+    if (message.is(kInline)) [[likely]] {
+        scatter(operation.iov, 0, message.inline_payload, limit);
+        free_message(&message);
+        return 1;
+    }
+    if (message.is(kLost)) {
+        return -ECONNRESET;
+    }
+    Session& s = sessions_[message.peer];
+    const bool was_busy = s.busy();
+    message.receive = &operation;
+    message.limit = limit;
+    message.set(kAccepted);
+    deliver_held(message);
+    const bool more_to_come = message.is(kIndexed);
+    const bool ask = more_to_come && message.header.length > s.eager_window;
+    if (message.received == limit) {
+        if (more_to_come) {
+            stop_expecting(s, message);
+        }
+        if (ask) {
+            queue_grant(s, message, limit, true);
+        }
+        free_message(&message);
+        return 1;
+    }
+    ++s.receives;
+    if (ask) {
+        queue_grant(s, message, limit, limit < message.header.length);
+    }
+    watch(s, was_busy);
+    return 0;
+}
+
+void Engine::discard(IncomingMessage& message) noexcept {
+    if (message.is(kLost)) {
+        return;  // its kMessageLost is on the way
+    }
+    Session& s = sessions_[message.peer];
+    drop_held(message);
+    if (message.is(kIndexed)) {
+        stop_expecting(s, message);
+        if (message.header.length > s.eager_window) {
+            queue_grant(s, message, 0, true);
+        }
+    }
+    free_message(&message);
+}
+
+void Engine::deliver_held(IncomingMessage& message) noexcept {
+    message.received = 0;
+    for (const Fragment* fragment = message.fragments; fragment != nullptr;
+         fragment = fragment->next) {
+        deliver(message, fragment->data, fragment->offset, fragment->length);
+    }
+    drop_held(message);
+}
+
+void Engine::drop_held(IncomingMessage& message) noexcept {
+    while (message.fragments != nullptr) {
+        Fragment* fragment = message.fragments;
+        message.fragments = fragment->next;
+        rte_pktmbuf_free(fragment->packet);
+        fragment->packet = nullptr;
+        fragments_.give(fragment);
+    }
+    if (message.units > 1) {  // one stays for the message itself
+        release_units(sessions_[message.peer], message.units - 1);
+        message.units = 1;
+    }
+}
+
+void Engine::release_units(Session& s, uint32_t units) noexcept {
+    budget_.release(s.committed, units);
+    held_units_ -= units;
+    if (s.credit_low && s.state == SessionState::kEstablished) [[unlikely]] {
+        need_ack(s, AckNeed::kSoon);  // carries the new credit
+    }
+}
+
+void Engine::free_message(IncomingMessage* message) noexcept {
+    if (message->is(kGrantQueued)) [[unlikely]] {
+        message->set(kFreeAfterGrant);
+        return;
+    }
+    release_units(sessions_[message->peer], message->units);
+    messages_.give(message);
+}
+
+// No fragment that may still come belongs to it.
+void Engine::stop_expecting(Session& s, IncomingMessage& message) noexcept {
+    index_.erase(&message);
+    if (s.assembling == &message) {
+        s.assembling = nullptr;
+    }
+    if (message.is(kPartial)) {
+        unlist_partial(s, message);
+    }
+}
+
+void Engine::queue_grant(Session& s, IncomingMessage& message, uint32_t granted,
+                         bool last) noexcept {
+    message.granted = granted;
+    message.set(kGrantQueued);
+    if (last) {
+        message.set(kGrantLast);
+    }
+    message.next_grant = nullptr;
+    (s.grants != nullptr ? s.grants_last->next_grant : s.grants) = &message;
+    s.grants_last = &message;
+    make_ready(s);
+}
+
+// The message itself stays until its event was seen.
+void Engine::finish_receive(IncomingMessage& message, int status) noexcept {
+    Event event;
+    event.type = EventType::kReceiveDone;
+    event.status = status;
+    event.peer = message.peer;
+    event.message = &message;
+    event.receive = message.receive;
+    events_.push(event);
+    message.next = finished_;
+    finished_ = &message;
+}
+
+void Engine::list_partial(Session& s, IncomingMessage& message) noexcept {
+    message.set(kPartial);
+    message.previous = nullptr;
+    message.next = s.partial;
+    if (s.partial != nullptr) {
+        s.partial->previous = &message;
+    }
+    s.partial = &message;
+}
+
+void Engine::unlist_partial(Session& s, IncomingMessage& message) noexcept {
+    message.clear(kPartial);
+    (message.previous != nullptr ? message.previous->next : s.partial) = message.next;
+    if (message.next != nullptr) {
+        message.next->previous = message.previous;
+    }
+}
+
+}  // namespace tagwire::transport

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// An acknowledgement arrived: packets leave the window, messages are done.
+#include <algorithm>
+
+#include "lib/transport/engine.h"
+#include "lib/transport/psn.h"
+
+namespace tagwire::transport {
+
+void Engine::acknowledged(Session& s, uint64_t ack) noexcept {
+    for (uint64_t psn = s.una; psn != ack; ++psn) {
+        TxSlot& slot = s.slot(psn);
+        if (slot.state != SlotState::kAcked) [[likely]] {
+            slot_acknowledged(s, psn, slot);
+        }
+        slot.state = SlotState::kFree;
+    }
+    s.una = ack;
+}
+
+// Bit i of the bitmap is PSN ack + 1 + i, of the packet's own ack field.
+void Engine::selectively_acknowledged(Session& s, const wire::BaseHeader& base,
+                                      const uint8_t* words, uint32_t count) noexcept {
+    const uint64_t first = expand_psn(base.ack, s.una) + 1;
+    uint32_t news = 0;
+    for (uint32_t w = 0; w < count; ++w) {
+        uint64_t bits = reinterpret_cast<const wire::be64*>(words)[w];
+        for (; bits != 0; bits &= bits - 1) {
+            const uint64_t psn =
+                first + uint64_t{w} * 64 + static_cast<uint64_t>(__builtin_ctzll(bits));
+            if (psn >= s.next_psn) {
+                return;  // never sent: nothing more in here can be true
+            }
+            if (psn >= s.una && s.slot(psn).state != SlotState::kAcked) {
+                slot_acknowledged(s, psn, s.slot(psn));
+                ++news;
+            }
+        }
+    }
+    if (news > 0) {
+        after_acknowledgement(s, news, base);
+    }
+    detect_losses(s);
+}
+
+void Engine::slot_acknowledged(Session& s, uint64_t psn, TxSlot& slot) noexcept {
+    if (slot.state == SlotState::kInFlight) [[likely]] {
+        --s.in_flight;
+    } else {
+        --s.lost;
+    }
+    slot.state = SlotState::kAcked;
+    if (slot.sent_ns > s.newest_acked_ns ||
+        (slot.sent_ns == s.newest_acked_ns && psn > s.newest_acked_psn)) [[likely]] {
+        s.newest_acked_ns = slot.sent_ns;
+        s.newest_acked_psn = psn;
+        s.newest_acked_resent = slot.resent;
+    }
+    if (slot.type == wire::PacketType::kMessages) [[likely]] {
+        SendOperation* operation = slot.operation;
+        for (uint32_t left = slot.count; left > 0; --left) {
+            SendOperation* next = operation->state.next;
+            finish_send(s, *operation, 0);
+            operation = next;
+        }
+    } else if (slot.operation != nullptr) {
+        packet_of_message_done(s, *slot.operation);
+    }
+}
+
+// Once per acknowledgement that brought news.
+void Engine::after_acknowledgement(Session& s, uint32_t packets,
+                                   const wire::BaseHeader& base) noexcept {
+    if ((base.flags & wire::kFlagEcho) != 0) {
+        // The echo tells original and resent packets apart; so any may be used.
+        s.rtt.sample(uint64_t{timestamp() - base.timestamp} << wire::kTimestampShift);
+    } else if (!s.newest_acked_resent) {
+        s.rtt.sample(now_ - s.newest_acked_ns);  // Karn's rule (RFC 6298, 3)
+    }
+    s.backoff = 0;
+    s.tail_probed = false;
+    s.congestion.on_ack(packets);
+    if (s.reorder_deadline != kNever) [[unlikely]] {
+        detect_losses(s);
+    }
+    arm_loss_timer(s);
+    make_ready(s);
+}
+
+void Engine::packet_of_message_done(Session& s, SendOperation& operation) noexcept {
+    --operation.state.unacked_packets;
+    if (operation.state.unacked_packets == 0 && operation.state.sent == operation.state.end) {
+        leave_stage(s, operation);
+        finish_send(s, operation, 0);
+    }
+}
+
+void Engine::finish_send(Session& s, SendOperation& operation, int status) noexcept {
+    SendOperation* const next = operation.state.next;
+    SendOperation* const previous = operation.state.previous;
+    (previous != nullptr ? previous->state.next : s.oldest) = next;
+    (next != nullptr ? next->state.previous : s.newest) = previous;
+    Event event;
+    event.type = EventType::kSendDone;
+    event.status = status;
+    event.peer = s.id;
+    event.send = &operation;
+    events_.push(event);
+}
+
+void Engine::receive_grant(Session& s, const wire::GrantHeader& grant) noexcept {
+    SendOperation* operation = s.awaiting;
+    while (operation != nullptr && operation->state.message_id != grant.message_id) {
+        operation = operation->state.next_large;
+    }
+    if (operation == nullptr) {
+        return;  // for a message that needs none any more
+    }
+    auto& state = operation->state;
+    const auto length = static_cast<uint32_t>(operation->header.length);
+    state.granted = std::max(state.granted, std::min<uint32_t>(grant.granted, length));
+    if ((grant.flags & wire::kGrantFinal) != 0) {
+        state.end = std::max(state.sent, state.granted);
+    }
+    if (s.unsent == operation) {  // its eager part is not out yet
+        if (state.sent < state.end) {
+            return;
+        }
+        s.unsent = state.next;
+    }
+    if (state.sent < std::min(state.granted, state.end)) {
+        begin_transfer(s, *operation);
+    } else if (state.sent == state.end && state.unacked_packets == 0) {
+        leave_stage(s, *operation);
+        finish_send(s, *operation, 0);
+    }
+    make_ready(s);
+}
+
+// Out of the list that its stage keeps it in.
+void Engine::leave_stage(Session& s, SendOperation& operation) noexcept {
+    using Stage = SendOperation::TransportState::Stage;
+    if (operation.state.stage == Stage::kEager) {
+        return;
+    }
+    SendOperation** at = operation.state.stage == Stage::kAwaitsGrant ? &s.awaiting : &s.transfers;
+    SendOperation* prior = nullptr;
+    while (*at != &operation) {
+        prior = *at;
+        at = &prior->state.next_large;
+    }
+    *at = operation.state.next_large;
+    if (&operation == s.transfers_last) {
+        s.transfers_last = prior;
+    }
+    operation.state.stage = Stage::kEager;
+}
+
+}  // namespace tagwire::transport

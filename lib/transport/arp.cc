@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// ARP (RFC 826) and ICMP echo (RFC 792), for ports without a kernel netdev. Every
+// peer is on the link: there is no routing.
+#include <rte_mbuf.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "lib/transport/engine.h"
+#include "lib/transport/log.h"
+#include "lib/wire/checksum.h"
+
+namespace tagwire::transport {
+namespace {
+
+constexpr uint64_t kExpiryNs = 60'000'000'000;
+constexpr uint64_t kRetryNs = 100'000'000;
+
+}  // namespace
+
+// Until the peer's MAC is known; then hello.
+void Engine::resolve_timer(Session& s) noexcept {
+    if (s.hello_started_ns == 0) {
+        s.hello_started_ns = now_;
+    }
+    wire::be32 ip;
+    std::memcpy(&ip, s.remote.ip.data(), sizeof(ip));
+    if (const wire::Mac* mac = find_mac(ip)) {
+        fill_template(s, *mac);
+        set_state(s, SessionState::kHello);
+        hello_timer(s);
+        return;
+    }
+    if (now_ - s.hello_started_ns >= config_.arp_timeout_ns) {
+        end_session(s, -EHOSTUNREACH);
+        return;
+    }
+    request_mac(ip);
+    const uint64_t retry =
+        std::min({kRetryNs, config_.arp_timeout_ns / 4, config_.peer_timeout_ns / 4});
+    s.loss_deadline = now_ + retry;
+    wake(s, s.loss_deadline);
+}
+
+const wire::Mac* Engine::find_mac(wire::be32 ip) const noexcept {
+    const auto found = neighbours_.find(ip.raw());
+    const bool fresh = found != neighbours_.end() && found->second.known &&
+                       now_ - found->second.learned_ns < kExpiryNs;
+    return fresh ? &found->second.mac : nullptr;
+}
+
+void Engine::request_mac(wire::be32 ip) noexcept {
+    Neighbour& neighbour = neighbours_[ip.raw()];
+    // Many sessions to one host ask once.
+    if (neighbour.requested_ns == 0 || now_ - neighbour.requested_ns >= kRetryNs / 2) {
+        neighbour.requested_ns = now_;
+        send_arp(wire::kArpRequest, wire::kBroadcastMac, wire::Mac{}, ip);
+    }
+}
+
+void Engine::send_arp(uint16_t operation, const wire::Mac& to, const wire::Mac& target,
+                      wire::be32 ip) noexcept {
+    rte_mbuf* packet = has_tx_room() ? new_frame() : nullptr;
+    if (packet == nullptr) {
+        return;
+    }
+    auto* frame = rte_pktmbuf_mtod(packet, uint8_t*);
+    std::memset(frame, 0, wire::kMinFrame);
+    *reinterpret_cast<wire::EthernetHeader*>(frame) = {to, decode_.mac, wire::kEtherTypeArp};
+    *reinterpret_cast<wire::ArpPacket*>(frame + sizeof(wire::EthernetHeader)) = {
+        wire::kArpHardwareEthernet,
+        wire::kEtherTypeIpv4,
+        6,
+        4,
+        operation,
+        decode_.mac,
+        decode_.ip,
+        target,
+        ip};
+    packet->data_len = wire::kMinFrame;
+    packet->pkt_len = wire::kMinFrame;
+    push_frame(packet);
+}
+
+Counter Engine::receive_arp(const wire::FrameView& view) noexcept {
+    const wire::ArpPacket& arp = *view.arp;
+    if (arp.sender_ip.raw() == decode_.ip.raw()) {
+        if (arp.sender_mac != decode_.mac) {
+            TAGWIRE_LOG(WARNING, "another station uses our address: give each worker its own IP");
+        }
+        return Counter::drop_arp_conflict;
+    }
+    const bool for_us = arp.target_ip.raw() == decode_.ip.raw();
+    const bool known = neighbours_.contains(arp.sender_ip.raw());
+    if (!for_us && !known) {
+        return Counter::drop_arp_not_for_us;
+    }
+    learn_mac(arp.sender_ip, arp.sender_mac);
+    if (for_us && arp.operation == wire::kArpRequest) {
+        send_arp(wire::kArpReply, arp.sender_mac, arp.sender_mac, arp.sender_ip);
+    }
+    return Counter::rx_arp;
+}
+
+void Engine::learn_mac(wire::be32 ip, const wire::Mac& mac) noexcept {
+    Neighbour& neighbour = neighbours_[ip.raw()];
+    neighbour.mac = mac;
+    neighbour.learned_ns = now_;
+    neighbour.known = true;
+    for (PeerId id = 0; id < peers_; ++id) {
+        Session& s = sessions_[id];
+        if (std::memcmp(s.remote.ip.data(), &ip, sizeof(ip)) != 0) {
+            continue;
+        }
+        if (s.state == SessionState::kResolving) {
+            s.loss_deadline = now_;
+            resolve_timer(s);
+        } else if (s.state != SessionState::kClosed) {
+            s.frame.ethernet.destination = mac;  // the peer has another card now
+        }
+    }
+}
+
+Counter Engine::receive_ping(const wire::FrameView& view) noexcept {
+    const uint32_t icmp_length =
+        static_cast<uint32_t>(sizeof(wire::IcmpHeader)) + view.payload_length;
+    const uint32_t ip_length = static_cast<uint32_t>(sizeof(wire::Ipv4Header)) + icmp_length;
+    if (!config_.answer_ping || ip_length > config_.mtu) {
+        return Counter::drop_ping_ignored;
+    }
+    rte_mbuf* packet = has_tx_room() ? new_frame() : nullptr;
+    if (packet == nullptr) {
+        return Counter::drop_ping_ignored;
+    }
+    auto* frame = rte_pktmbuf_mtod(packet, uint8_t*);
+    *reinterpret_cast<wire::EthernetHeader*>(frame) = {view.ethernet->source, decode_.mac,
+                                                       wire::kEtherTypeIpv4};
+    auto& ip = *reinterpret_cast<wire::Ipv4Header*>(frame + sizeof(wire::EthernetHeader));
+    ip = *view.ip;
+    ip.source = view.ip->destination;
+    ip.destination = view.ip->source;
+    ip.checksum = wire::be16::from_raw(wire::ipv4_header_checksum(ip));
+    auto* icmp = reinterpret_cast<wire::IcmpHeader*>(&ip + 1);
+    std::memcpy(static_cast<void*>(icmp), view.icmp, icmp_length);
+    icmp->type = wire::kIcmpEchoReply;
+    icmp->checksum = 0;
+    icmp->checksum = wire::be16::from_raw(wire::checksum(icmp, icmp_length));
+    packet->data_len = static_cast<uint16_t>(sizeof(wire::EthernetHeader) + ip_length);
+    packet->pkt_len = packet->data_len;
+    push_frame(packet);
+    return Counter::rx_pings;
+}
+
+}  // namespace tagwire::transport

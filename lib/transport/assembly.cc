@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Payload arrived, in any order. Messages come together here and are announced
+// in their sender's order.
+#include <rte_mbuf.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "lib/transport/engine.h"
+#include "lib/transport/psn.h"
+#include "lib/transport/scatter.h"
+
+namespace tagwire::transport {
+namespace {
+
+bool has_credit(const Session& s, uint32_t units) noexcept {
+    return static_cast<int32_t>(s.eager_received + units - s.eager_allowed) <= 0;
+}
+
+// Walks the records; the decoder has checked that they fill the packet exactly.
+uint32_t count_records(const uint8_t* at, const uint8_t* end) noexcept {
+    uint32_t records = 0;
+    while (at < end) {
+        const uint16_t bits = *reinterpret_cast<const wire::be16*>(at);
+        at += wire::record_header_size(bits) + (bits & wire::kRecordLengthMask);
+        ++records;
+    }
+    return records;
+}
+
+uint64_t load64(const uint8_t* at) noexcept {
+    return *reinterpret_cast<const wire::be64*>(at);
+}
+
+// The header of a record; returns where its payload begins.
+const uint8_t* read_record(const uint8_t* at, MessageHeader& header) noexcept {
+    const uint16_t bits = *reinterpret_cast<const wire::be16*>(at);
+    at += 2;
+    header.flags = 0;
+    header.tag = 0;
+    header.data = 0;
+    header.length = bits & wire::kRecordLengthMask;
+    if ((bits & wire::kRecordTagged) != 0) [[likely]] {
+        header.flags = kTagged;
+        header.tag = load64(at);
+        at += 8;
+    }
+    if ((bits & wire::kRecordHasData) != 0) {
+        header.flags |= kHasData;
+        header.data = load64(at);
+        at += 8;
+    }
+    return at;
+}
+
+void copy_small(uint8_t* to, const uint8_t* from, uint32_t length) noexcept {
+    if (length == 8) [[likely]] {
+        std::memcpy(to, from, 8);
+    } else {
+        std::memcpy(to, from, length);
+    }
+}
+
+}  // namespace
+
+Counter Engine::receive_content(Session& s, rte_mbuf* packet,
+                                const wire::FrameView& view) noexcept {
+    Counter outcome;
+    switch (view.base->type()) {
+        case wire::PacketType::kMessages:
+            outcome = receive_messages(s, packet, view);
+            break;
+        case wire::PacketType::kFirst:
+            outcome = receive_first(s, packet, view);
+            break;
+        case wire::PacketType::kFragment:
+            outcome = receive_fragment(s, packet, view);
+            break;
+        default:
+            receive_grant(s, *reinterpret_cast<const wire::GrantHeader*>(view.payload));
+            return Counter::rx_grants;
+    }
+    if (outcome == Counter::drop_inconsistent) [[unlikely]] {
+        // Resending cannot help: the two sides disagree about the session.
+        send_reset(view);
+        end_session(s, -EPROTO);
+    }
+    return outcome;
+}
+
+Counter Engine::receive_messages(Session& s, rte_mbuf* packet,
+                                 const wire::FrameView& view) noexcept {
+    uint32_t id = reinterpret_cast<const wire::MessagesHeader*>(view.payload)->first_message_id;
+    const uint8_t* at = view.payload + sizeof(wire::MessagesHeader);
+    const uint8_t* const end = view.payload + view.payload_length;
+    const uint32_t records = count_records(at, end);
+    if (before(id, s.announce_next)) [[unlikely]] {
+        return Counter::drop_inconsistent;
+    }
+    if (!has_credit(s, records) || messages_.available() < records ||
+        fragments_.available() < records) [[unlikely]] {
+        return Counter::drop_over_budget;
+    }
+    take_units(s, records);
+    const bool in_order = id == s.announce_next && s.unannounced == nullptr;
+    for (; at < end; ++id) {
+        IncomingMessage* message = new_message(s, id);
+        const uint8_t* payload = read_record(at, message->header);
+        const auto length = static_cast<uint32_t>(message->header.length);
+        message->limit = length;
+        message->units = 1;
+        if (length <= kInlinePayload) [[likely]] {
+            copy_small(message->inline_payload, payload, length);
+            message->received = length;
+            message->state = kHeaderKnown | kInline;
+        } else {
+            message->state = kHeaderKnown;
+            hold(*message, packet, payload, 0, length);
+        }
+        at = payload + length;
+        if (in_order) [[likely]] {
+            announce(s, message);
+        } else if (!line_up(s, message)) {
+            drop_held(*message);
+            free_message(message);
+            release_units(s, count_records(at, end));
+            return Counter::drop_inconsistent;
+        }
+    }
+    if (!in_order) [[unlikely]] {
+        announce_waiting(s);
+    }
+    return Counter::rx_data;
+}
+
+Counter Engine::receive_first(Session& s, rte_mbuf* packet, const wire::FrameView& view) noexcept {
+    const auto& first = *reinterpret_cast<const wire::FirstHeader*>(view.payload);
+    const uint32_t id = first.message_id;
+    const uint32_t length = first.length;
+    const auto here = static_cast<uint32_t>(view.payload_length - sizeof(wire::FirstHeader));
+    if (before(id, s.announce_next)) {
+        return Counter::drop_inconsistent;
+    }
+    IncomingMessage* message = find_assembling(s, id);
+    if (message != nullptr &&
+        (message->is(kHeaderKnown) || uint64_t{message->received} + here > length)) {
+        return Counter::drop_inconsistent;
+    }
+    if (!has_credit(s, 1) || messages_.available() == 0 || fragments_.available() == 0) {
+        return Counter::drop_over_budget;
+    }
+    take_units(s, 1);
+    const bool early_fragments = message != nullptr;
+    if (!early_fragments) {
+        message = new_message(s, id);
+        message->state = 0;
+        message->units = 0;
+    }
+    ++message->units;
+    message->header.length = length;
+    message->header.tag = first.tag;
+    message->header.data = first.data;
+    message->header.flags = ((first.flags & wire::kFirstTagged) != 0 ? kTagged : 0u) |
+                            ((first.flags & wire::kFirstHasData) != 0 ? kHasData : 0u);
+    message->limit = length;
+    message->set(kHeaderKnown);
+    if (here > 0) {
+        hold(*message, packet, view.payload + sizeof(wire::FirstHeader), 0, here);
+    }
+    if (!early_fragments) {
+        index_.insert(message);
+        if (!line_up(s, message)) {
+            index_.erase(message);
+            drop_held(*message);
+            free_message(message);
+            return Counter::drop_inconsistent;
+        }
+    }
+    s.assembling = message;
+    if (message->complete()) {
+        assembled(s, *message);
+    }
+    announce_waiting(s);
+    return Counter::rx_data;
+}
+
+Counter Engine::receive_fragment(Session& s, rte_mbuf* packet,
+                                 const wire::FrameView& view) noexcept {
+    const auto& fragment = *reinterpret_cast<const wire::FragmentHeader*>(view.payload);
+    const uint8_t* data = view.payload + sizeof(wire::FragmentHeader);
+    const auto length = static_cast<uint32_t>(view.payload_length - sizeof(wire::FragmentHeader));
+    const uint32_t id = fragment.message_id;
+    const uint32_t offset = fragment.offset;
+    const bool eager = offset < s.eager_window;
+    IncomingMessage* message = find_assembling(s, id);
+    if (eager && !has_credit(s, 1)) [[unlikely]] {
+        return Counter::drop_over_budget;
+    }
+    if (message == nullptr && before(id, s.announce_next)) {
+        if (eager) {
+            take_units(s, 1);
+            release_units(s, 1);
+        }
+        return Counter::rx_discarded;
+    }
+    const bool accepted = message != nullptr && message->is(kAccepted);
+    const bool fits = message == nullptr || !message->is(kHeaderKnown) ||
+                      uint64_t{offset} + length <= message->header.length;
+    if (!fits || (!eager && !accepted)) [[unlikely]] {
+        return Counter::drop_inconsistent;
+    }
+    if (!accepted && (messages_.available() == 0 || fragments_.available() == 0)) [[unlikely]] {
+        return Counter::drop_over_budget;
+    }
+    if (message == nullptr) {
+        message = expect_message(s, id);
+        if (message == nullptr) {
+            return Counter::drop_inconsistent;
+        }
+    }
+    s.assembling = message;
+    if (eager) {
+        take_units(s, 1);
+    }
+    if (!accepted) {
+        ++message->units;
+        hold(*message, packet, data, offset, length);
+    } else {
+        if (eager) {
+            release_units(s, 1);
+        }
+        deliver(*message, data, offset, length);
+    }
+    if (message->complete()) {
+        assembled(s, *message);
+    }
+    return Counter::rx_data;
+}
+
+void Engine::take_units(Session& s, uint32_t units) noexcept {
+    s.eager_received += units;
+    held_units_ += units;
+    uint64_t& peak = counters_[Counter::held_units_peak];
+    peak = std::max<uint64_t>(peak, held_units_);
+}
+
+// The caller sets header, limit, units and state.
+IncomingMessage* Engine::new_message(Session& s, uint32_t id) noexcept {
+    IncomingMessage* message = messages_.take();
+    message->user = nullptr;
+    message->peer = s.id;
+    message->id = id;
+    message->received = 0;
+    message->fragments = nullptr;
+    return message;
+}
+
+// A fragment came before the first one: a place for it, with the header unknown.
+IncomingMessage* Engine::expect_message(Session& s, uint32_t id) noexcept {
+    IncomingMessage* message = new_message(s, id);
+    message->header = MessageHeader{};
+    message->limit = UINT32_MAX;
+    message->units = 0;
+    message->state = 0;
+    if (!line_up(s, message)) {
+        messages_.give(message);
+        return nullptr;
+    }
+    index_.insert(message);
+    return message;
+}
+
+IncomingMessage* Engine::find_assembling(Session& s, uint32_t id) noexcept {
+    if (s.assembling != nullptr && s.assembling->id == id) [[likely]] {
+        return s.assembling;
+    }
+    return index_.find(s.id, id);
+}
+
+void Engine::hold(IncomingMessage& message, rte_mbuf* packet, const uint8_t* data, uint32_t offset,
+                  uint32_t length) noexcept {
+    Fragment* fragment = fragments_.take();
+    rte_mbuf_refcnt_update(packet, 1);
+    fragment->packet = packet;
+    fragment->data = data;
+    fragment->offset = offset;
+    fragment->length = length;
+    fragment->next = message.fragments;
+    message.fragments = fragment;
+    message.received += length;
+}
+
+// Into the user's buffer, as far as it reaches.
+void Engine::deliver(IncomingMessage& message, const uint8_t* data, uint32_t offset,
+                     uint32_t length) noexcept {
+    if (offset < message.limit) {
+        const uint32_t wanted = std::min(length, message.limit - offset);
+        scatter(message.receive->iov, offset, data, wanted);
+        message.received += wanted;
+    }
+}
+
+// Into the list of messages that wait for earlier ones; false if it is there already.
+bool Engine::line_up(Session& s, IncomingMessage* message) noexcept {
+    IncomingMessage* after = s.unannounced_last;
+    while (after != nullptr && before(message->id, after->id)) {
+        after = after->previous;
+    }
+    if (after != nullptr && after->id == message->id) {
+        return false;
+    }
+    message->previous = after;
+    message->next = after != nullptr ? after->next : s.unannounced;
+    (after != nullptr ? after->next : s.unannounced) = message;
+    (message->next != nullptr ? message->next->previous : s.unannounced_last) = message;
+    return true;
+}
+
+void Engine::announce(Session& s, IncomingMessage* message) noexcept {
+    message->set(kAnnounced);
+    s.announce_next = message->id + 1;
+    if (message->is(kIndexed)) {
+        list_partial(s, *message);
+    }
+    count(Counter::rx_messages);
+    Event event;
+    event.type = EventType::kMessage;
+    event.peer = s.id;
+    event.message = message;
+    events_.push(event);
+}
+
+void Engine::announce_waiting(Session& s) noexcept {
+    while (s.unannounced != nullptr && s.unannounced->id == s.announce_next &&
+           s.unannounced->is(kHeaderKnown)) {
+        IncomingMessage* message = s.unannounced;
+        s.unannounced = message->next;
+        (s.unannounced != nullptr ? s.unannounced->previous : s.unannounced_last) = nullptr;
+        announce(s, message);
+    }
+}
+
+// Every wanted byte is here.
+void Engine::assembled(Session& s, IncomingMessage& message) noexcept {
+    stop_expecting(s, message);
+    if (message.is(kAccepted)) {
+        --s.receives;
+        finish_receive(message, 0);
+    }
+}
+
+}  // namespace tagwire::transport

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The transport's implementation. One class, a source file per event:
+//   engine.cc     construction, endpoints, peers, poll()
+//   receive.cc    a frame arrived            handshake.cc  hello, cookie, accept, refuse
+//   sequenced.cc  a PSN arrived              close.cc      close, reset, end of a session
+//   assembly.cc   payload arrived            arp.cc        ARP and ICMP
+//   accept.cc     the core took a message    timers.cc     a deadline passed
+//   acknowledged.cc  an acknowledgement arrived
+//   loss.cc       something was lost
+//   send.cc       the core sent a message; what goes out next
+//   frames.cc     a frame is built
+#pragma once
+
+#include <map>
+#include <set>
+#include <unordered_map>
+#include <vector>
+
+#include "lib/transport/budget.h"
+#include "lib/transport/event_queue.h"
+#include "lib/transport/random.h"
+#include "lib/transport/session.h"
+#include "lib/transport/siphash.h"
+#include "lib/wire/decode.h"
+
+struct rte_mbuf;
+
+namespace tagwire::transport {
+
+class Engine final : public Transport {
+  public:
+    Engine(const TransportConfig& config, PacketIo& io, Clock& clock);
+    ~Engine() override;
+
+    int open_endpoint(uint16_t endpoint) override;
+    int close_endpoint(uint16_t endpoint) override;
+    int open_peer(uint16_t local_endpoint, const EndpointAddress& remote, PeerId* peer) override;
+    const EndpointAddress& address_of(PeerId peer) const override { return sessions_[peer].remote; }
+    uint16_t local_endpoint_of(PeerId peer) const override {
+        return sessions_[peer].local_endpoint;
+    }
+    int send(PeerId peer, SendOperation& operation) noexcept override;
+    int accept(IncomingMessage& message, ReceiveOperation& operation) noexcept override;
+    void discard(IncomingMessage& message) noexcept override;
+    uint32_t poll(std::span<Event> events) noexcept override;
+    uint64_t next_deadline_ns() const noexcept override;
+    bool quiesce() noexcept override;
+    const Counters& counters() const noexcept override { return counters_; }
+
+  private:
+    using PeerKey = std::pair<uint64_t, uint32_t>;  // IP and port; both endpoints
+    struct Neighbour {
+        wire::Mac mac{};
+        uint64_t learned_ns = 0;
+        uint64_t requested_ns = 0;  // 0: never
+        bool known = false;
+    };
+
+    // engine.cc
+    PeerId find_peer(uint16_t local_endpoint, const EndpointAddress& remote) const;
+    void free_finished() noexcept;
+    void note_clock(uint64_t now) noexcept;
+    void report(EventType type, Session& s, int status) noexcept;
+    void set_state(Session& s, SessionState state) noexcept;
+    void make_ready(Session& s) noexcept;
+    void need_ack(Session& s, AckNeed need) noexcept;
+    void count(Counter counter) noexcept { ++counters_[counter]; }
+
+    // receive.cc
+    void receive() noexcept;
+    Counter receive_frame(rte_mbuf* packet) noexcept;
+    Counter receive_tagwire(rte_mbuf* packet, const wire::FrameView& view) noexcept;
+    Counter receive_cold(const wire::FrameView& view) noexcept;
+    bool take_acknowledgement(Session& s, const wire::BaseHeader& base) noexcept;
+
+    // sequenced.cc
+    Counter receive_sequenced(Session& s, rte_mbuf* packet, const wire::FrameView& view) noexcept;
+    Counter receive_out_of_order(Session& s, uint64_t psn, rte_mbuf* packet,
+                                 const wire::FrameView& view) noexcept;
+    uint32_t sack_words(const Session& s, wire::be64* words) const noexcept;
+
+    // assembly.cc
+    Counter receive_content(Session& s, rte_mbuf* packet, const wire::FrameView& view) noexcept;
+    Counter receive_messages(Session& s, rte_mbuf* packet, const wire::FrameView& view) noexcept;
+    Counter receive_first(Session& s, rte_mbuf* packet, const wire::FrameView& view) noexcept;
+    Counter receive_fragment(Session& s, rte_mbuf* packet, const wire::FrameView& view) noexcept;
+    void take_units(Session& s, uint32_t units) noexcept;
+    IncomingMessage* new_message(Session& s, uint32_t id) noexcept;
+    IncomingMessage* expect_message(Session& s, uint32_t id) noexcept;
+    IncomingMessage* find_assembling(Session& s, uint32_t id) noexcept;
+    void hold(IncomingMessage& message, rte_mbuf* packet, const uint8_t* data, uint32_t offset,
+              uint32_t length) noexcept;
+    void deliver(IncomingMessage& message, const uint8_t* data, uint32_t offset,
+                 uint32_t length) noexcept;
+    bool line_up(Session& s, IncomingMessage* message) noexcept;
+    void announce(Session& s, IncomingMessage* message) noexcept;
+    void announce_waiting(Session& s) noexcept;
+    void assembled(Session& s, IncomingMessage& message) noexcept;
+
+    // accept.cc
+    void deliver_held(IncomingMessage& message) noexcept;
+    void drop_held(IncomingMessage& message) noexcept;
+    void release_units(Session& s, uint32_t units) noexcept;
+    void free_message(IncomingMessage* message) noexcept;
+    void stop_expecting(Session& s, IncomingMessage& message) noexcept;
+    void queue_grant(Session& s, IncomingMessage& message, uint32_t granted, bool last) noexcept;
+    void finish_receive(IncomingMessage& message, int status) noexcept;
+    void list_partial(Session& s, IncomingMessage& message) noexcept;
+    void unlist_partial(Session& s, IncomingMessage& message) noexcept;
+
+    // acknowledged.cc
+    void acknowledged(Session& s, uint64_t ack) noexcept;
+    void selectively_acknowledged(Session& s, const wire::BaseHeader& base, const uint8_t* words,
+                                  uint32_t count) noexcept;
+    void slot_acknowledged(Session& s, uint64_t psn, TxSlot& slot) noexcept;
+    void after_acknowledgement(Session& s, uint32_t packets, const wire::BaseHeader& base) noexcept;
+    void packet_of_message_done(Session& s, SendOperation& operation) noexcept;
+    void finish_send(Session& s, SendOperation& operation, int status) noexcept;
+    void receive_grant(Session& s, const wire::GrantHeader& grant) noexcept;
+    void leave_stage(Session& s, SendOperation& operation) noexcept;
+
+    // loss.cc
+    void detect_losses(Session& s) noexcept;
+    void mark_lost(Session& s, TxSlot& slot) noexcept;
+    void loss_timer(Session& s) noexcept;
+    void arm_loss_timer(Session& s) noexcept;
+    uint64_t timeout_of(const Session& s) const noexcept;
+
+    // send.cc
+    enum class Step : uint8_t { kSent, kNothing, kNoBuffer };
+    void transmit() noexcept;
+    bool transmit_session(Session& s) noexcept;
+    Step transmit_next(Session& s) noexcept;
+    Step transmit_lost(Session& s) noexcept;
+    Step transmit_grant(Session& s) noexcept;
+    Step transmit_new(Session& s) noexcept;
+    Step transmit_records(Session& s) noexcept;
+    Step transmit_eager_part(Session& s, SendOperation& operation) noexcept;
+    Step transmit_transfer(Session& s) noexcept;
+    bool transmit_fragment(Session& s, SendOperation& operation, uint32_t end) noexcept;
+    bool emit_new(Session& s, const TxSlot& packet) noexcept;
+    void held_back(Session& s) noexcept;
+    void begin_transfer(Session& s, SendOperation& operation) noexcept;
+    void transmit_acks() noexcept;
+
+    // frames.cc
+    rte_mbuf* new_frame() noexcept;
+    bool has_tx_room() const noexcept;
+    void push_frame(rte_mbuf* packet) noexcept;
+    void flush_frames() noexcept;
+    void fill_template(Session& s, const wire::Mac& mac) noexcept;
+    uint8_t* begin_frame(Session& s, rte_mbuf* packet, wire::PacketType type, uint64_t psn,
+                         uint8_t flags) noexcept;
+    void finish_frame(const Session& s, rte_mbuf* packet, const uint8_t* end) noexcept;
+    bool emit(Session& s, TxSlot& slot, uint64_t psn, uint8_t flags) noexcept;
+    bool send_ack(Session& s) noexcept;
+    void send_control(Session& s, wire::PacketType type, uint8_t flags) noexcept;
+    void finish_udp(rte_mbuf* packet) noexcept;
+    wire::FrameHeader* begin_reply(rte_mbuf** packet, const wire::FrameView& to,
+                                   wire::PacketType type) noexcept;
+    void finish_reply(rte_mbuf* packet, uint32_t extension) noexcept;
+    uint16_t credit_for(Session& s) noexcept;
+    uint32_t timestamp() const noexcept;
+
+    // handshake.cc
+    void start_session(Session& s) noexcept;
+    void reset_streams(Session& s) noexcept;
+    void send_hello(Session& s) noexcept;
+    void fill_handshake(const Session& s, wire::HandshakeHeader& handshake) const noexcept;
+    Counter receive_hello(const wire::FrameView& view) noexcept;
+    Counter receive_cookie(const wire::FrameView& view) noexcept;
+    Counter receive_accept(const wire::FrameView& view) noexcept;
+    Counter receive_refuse(const wire::FrameView& view) noexcept;
+    void establish(Session& s, const wire::FrameView& view) noexcept;
+    wire::RefuseReason reason_to_refuse(const wire::HandshakeHeader& hello) const noexcept;
+    void send_handshake(Session& s, wire::PacketType type, uint64_t cookie) noexcept;
+    void send_accept(Session& s) noexcept;
+    void reply_handshake(const wire::FrameView& to, wire::PacketType type, uint64_t cookie,
+                         wire::RefuseReason reason) noexcept;
+    uint64_t cookie_of(const wire::FrameView& view, uint64_t generation,
+                       uint64_t epoch) const noexcept;
+    Session* addressed_hello(const wire::FrameView& view) noexcept;
+    void hello_timer(Session& s) noexcept;
+
+    // close.cc
+    Counter receive_close(Session& s, const wire::FrameView& view) noexcept;
+    Counter receive_reset(const wire::FrameView& view) noexcept;
+    void send_reset(const wire::FrameView& view) noexcept;
+    void end_session(Session& s, int status) noexcept;
+    void fail_sends(Session& s, int status) noexcept;
+    void fail_receives(Session& s, int status) noexcept;
+    void lose_message(Session& s, IncomingMessage& message, int status) noexcept;
+    void close_session(Session& s) noexcept;
+    void close_timer(Session& s) noexcept;
+
+    // arp.cc
+    Counter receive_arp(const wire::FrameView& view) noexcept;
+    Counter receive_ping(const wire::FrameView& view) noexcept;
+    void send_arp(uint16_t operation, const wire::Mac& to, const wire::Mac& target,
+                  wire::be32 ip) noexcept;
+    void request_mac(wire::be32 ip) noexcept;
+    const wire::Mac* find_mac(wire::be32 ip) const noexcept;
+    void learn_mac(wire::be32 ip, const wire::Mac& mac) noexcept;
+    void resolve_timer(Session& s) noexcept;
+
+    // timers.cc
+    void run_timers() noexcept;
+    void session_timer(Session& s) noexcept;
+    void ask_for_credit(Session& s) noexcept;
+    void keep_alive(Session& s) noexcept;
+    void watch(Session& s, bool was_busy) noexcept;
+    void wake(Session& s, uint64_t time) noexcept { timers_.schedule(s.id, time); }
+
+    static constexpr uint16_t kBurst = 32;
+    static constexpr uint32_t kRxBursts = 4;  // per poll
+    static constexpr uint32_t kTxBatch = 64;
+    static constexpr uint64_t kNever = TimerHeap::kNever;
+
+    // --- hot ---
+    PacketIo& io_;
+    Clock& clock_;
+    uint64_t now_ = 0;
+    std::unique_ptr<Session[]> sessions_;
+    uint32_t peers_ = 0;
+    wire::DecodeContext decode_;
+    EventQueue events_;
+    Pool<IncomingMessage> messages_;
+    Pool<Fragment> fragments_;
+    MessageIndex index_;
+    ReceiveBudget budget_;
+    uint32_t held_units_ = 0;
+    IncomingMessage* finished_ = nullptr;  // freed once their event was seen
+    std::vector<PeerId> ready_;
+    std::vector<PeerId> ready_scratch_;
+    std::vector<PeerId> acks_;
+    std::vector<PeerId> acks_scratch_;
+    rte_mbuf* batch_[kTxBatch];
+    uint32_t batch_count_ = 0;
+    rte_mbuf* stock_[kBurst];
+    uint32_t stock_count_ = 0;
+    TimerHeap timers_;
+    Counters counters_;
+
+    // --- cold ---
+    TransportConfig config_;
+    Random random_;
+    SipKey cookie_key_;
+    uint64_t incarnation_;
+    uint32_t max_window_;
+    bool announced_address_ = false;
+    std::set<uint16_t> endpoints_;
+    std::map<PeerKey, PeerId> peer_index_;
+    std::unordered_map<uint64_t, PeerId> host_index_;  // IP and port: chain of peers
+    std::unordered_map<uint32_t, Neighbour> neighbours_;
+};
+
+}  // namespace tagwire::transport

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Events of one poll() go straight into the caller's span. What does not fit
+// (one acknowledgement can finish thousands of messages) waits here, in order.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "lib/transport/transport.h"
+
+namespace tagwire::transport {
+
+class EventQueue {
+  public:
+    // Grows only in a burst larger than any before; never per packet.
+    explicit EventQueue(size_t capacity) { waiting_.reserve(capacity); }
+
+    void begin(std::span<Event> events) noexcept {
+        first_ = next_ = events.data();
+        end_ = first_ + events.size();
+        if (!empty()) [[unlikely]] {
+            hand_over();
+        }
+    }
+
+    uint32_t finish() noexcept {
+        const auto count = static_cast<uint32_t>(next_ - first_);
+        first_ = next_ = end_ = nullptr;
+        return count;
+    }
+
+    void push(const Event& event) noexcept {
+        if (next_ != end_ && empty()) [[likely]] {
+            *next_++ = event;
+        } else {
+            waiting_.push_back(event);
+        }
+    }
+
+    // Events wait: the caller's span is full.
+    bool empty() const noexcept { return taken_ == waiting_.size(); }
+
+  private:
+    void hand_over() noexcept {
+        while (next_ != end_ && !empty()) {
+            *next_++ = waiting_[taken_++];
+        }
+        if (empty()) {
+            waiting_.clear();
+            taken_ = 0;
+        } else if (taken_ > waiting_.size() / 2) {
+            waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<ptrdiff_t>(taken_));
+            taken_ = 0;
+        }
+    }
+
+    Event* first_ = nullptr;
+    Event* next_ = nullptr;
+    Event* end_ = nullptr;
+    std::vector<Event> waiting_;
+    size_t taken_ = 0;
+};
+
+}  // namespace tagwire::transport

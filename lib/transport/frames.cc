@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A frame is built: from a session's template, or as a reply to one that has no
+// session.
+#include <rte_mbuf.h>
+
+#include <cstring>
+
+#include "lib/transport/engine.h"
+#include "lib/transport/scatter.h"
+#include "lib/wire/checksum.h"
+
+namespace tagwire::transport {
+namespace {
+
+constexpr uint8_t kTimeToLive = 64;
+
+void fill_headers(wire::FrameHeader& frame, const wire::Mac& from, const wire::Mac& to,
+                  wire::be32 from_ip, wire::be32 to_ip, wire::be16 from_port,
+                  wire::be16 to_port) noexcept {
+    frame = {};
+    frame.ethernet = {to, from, wire::kEtherTypeIpv4};
+    frame.ip.version_length = wire::kIpv4NoOptions;
+    frame.ip.fragment = wire::kIpv4DontFragment;
+    frame.ip.time_to_live = kTimeToLive;
+    frame.ip.protocol = wire::kIpProtocolUdp;
+    frame.ip.source = from_ip;
+    frame.ip.destination = to_ip;
+    frame.udp.source_port = from_port;
+    frame.udp.destination_port = to_port;
+}
+
+uint8_t* write_record(uint8_t* at, const SendOperation& operation) noexcept {
+    const MessageHeader& header = operation.header;
+    const auto length = static_cast<uint32_t>(header.length);
+    uint32_t bits = length;
+    uint8_t* const start = at;
+    at += 2;
+    if ((header.flags & kTagged) != 0) [[likely]] {
+        bits |= wire::kRecordTagged;
+        *reinterpret_cast<wire::be64*>(at) = header.tag;
+        at += 8;
+    }
+    if ((header.flags & kHasData) != 0) {
+        bits |= wire::kRecordHasData;
+        *reinterpret_cast<wire::be64*>(at) = header.data;
+        at += 8;
+    }
+    *reinterpret_cast<wire::be16*>(start) = static_cast<uint16_t>(bits);
+    if (length == 8 && operation.iov_count == 1) [[likely]] {
+        std::memcpy(at, operation.iov[0].iov_base, 8);
+    } else {
+        gather(operation.iov, 0, at, length);
+    }
+    return at + length;
+}
+
+uint8_t* write_extension(uint8_t* at, const TxSlot& slot) noexcept {
+    switch (slot.type) {
+        case wire::PacketType::kMessages: {
+            *reinterpret_cast<wire::MessagesHeader*>(at) = {slot.message_id};
+            at += sizeof(wire::MessagesHeader);
+            const SendOperation* operation = slot.operation;
+            for (uint32_t left = slot.count; left > 0; --left) {
+                at = write_record(at, *operation);
+                operation = operation->state.next;
+            }
+            return at;
+        }
+        case wire::PacketType::kFirst: {
+            const MessageHeader& header = slot.operation->header;
+            const auto flags =
+                static_cast<uint16_t>(((header.flags & kTagged) != 0 ? wire::kFirstTagged : 0) |
+                                      ((header.flags & kHasData) != 0 ? wire::kFirstHasData : 0));
+            *reinterpret_cast<wire::FirstHeader*>(at) = {slot.message_id,
+                                                         static_cast<uint32_t>(header.length),
+                                                         flags, header.tag, header.data};
+            at += sizeof(wire::FirstHeader);
+            break;
+        }
+        case wire::PacketType::kFragment:
+            *reinterpret_cast<wire::FragmentHeader*>(at) = {slot.message_id, slot.offset};
+            at += sizeof(wire::FragmentHeader);
+            break;
+        default:
+            *reinterpret_cast<wire::GrantHeader*>(at) = {
+                slot.message_id, slot.offset, slot.last ? uint32_t{wire::kGrantFinal} : 0u};
+            return at + sizeof(wire::GrantHeader);
+    }
+    gather(slot.operation->iov, slot.offset, at, slot.length);
+    return at + slot.length;
+}
+
+}  // namespace
+
+rte_mbuf* Engine::new_frame() noexcept {
+    if (stock_count_ == 0) [[unlikely]] {
+        if (rte_pktmbuf_alloc_bulk(config_.packet_pool, stock_, kBurst) != 0) {
+            stock_[0] = rte_pktmbuf_alloc(config_.packet_pool);  // fewer than a burst are left
+            if (stock_[0] == nullptr) {
+                count(Counter::tx_no_buffer);
+                return nullptr;
+            }
+            stock_count_ = 1;
+        } else {
+            stock_count_ = kBurst;
+        }
+    }
+    return stock_[--stock_count_];
+}
+
+bool Engine::has_tx_room() const noexcept {
+    return batch_count_ < kTxBatch;
+}
+
+void Engine::push_frame(rte_mbuf* packet) noexcept {
+    batch_[batch_count_++] = packet;
+    if (batch_count_ == kTxBatch) [[unlikely]] {
+        flush_frames();
+    }
+}
+
+void Engine::flush_frames() noexcept {
+    if (batch_count_ == 0) {
+        return;
+    }
+    const uint32_t sent = io_.tx_burst(batch_, static_cast<uint16_t>(batch_count_));
+    counters_[Counter::tx_frames] += sent;
+    if (sent < batch_count_) [[unlikely]] {
+        count(Counter::tx_nic_full);
+        std::memmove(batch_, batch_ + sent, (batch_count_ - sent) * sizeof(batch_[0]));
+    }
+    batch_count_ -= sent;
+}
+
+uint32_t Engine::timestamp() const noexcept {
+    return static_cast<uint32_t>(now_ >> wire::kTimestampShift);
+}
+
+void Engine::fill_template(Session& s, const wire::Mac& mac) noexcept {
+    wire::be32 ip;
+    std::memcpy(&ip, s.remote.ip.data(), sizeof(ip));
+    fill_headers(s.frame, decode_.mac, mac, decode_.ip, ip, decode_.udp_port, s.remote.udp_port);
+    s.frame.base.connection = s.remote_connection;
+    s.frame.base.connection_tag = s.remote_tag;
+    s.ip_sum = wire::checksum_fold(wire::checksum_add(0, &s.frame.ip, sizeof(s.frame.ip)));
+}
+
+uint16_t Engine::credit_for(Session& s) noexcept {
+    const uint32_t promised = s.eager_allowed - s.eager_received;
+    if (promised < ReceiveBudget::kMaxPromise / 2) [[unlikely]] {
+        constexpr uint32_t kLow = 16;
+        const uint32_t more = budget_.promise(s.committed, promised);
+        s.eager_allowed += more;
+        s.credit_low = promised + more < kLow;
+    }
+    return static_cast<uint16_t>(s.eager_allowed);
+}
+
+// Returns where the extension goes.
+uint8_t* Engine::begin_frame(Session& s, rte_mbuf* packet, wire::PacketType type, uint64_t psn,
+                             uint8_t flags) noexcept {
+    auto* frame = rte_pktmbuf_mtod(packet, wire::FrameHeader*);
+    std::memcpy(frame, &s.frame, sizeof(*frame));
+    frame->base.version_type = wire::BaseHeader::make_version_type(type);
+    if (s.saw_duplicate) [[unlikely]] {
+        flags |= wire::kFlagDuplicate;
+        s.saw_duplicate = false;
+    }
+    frame->base.flags = flags;
+    frame->base.psn = static_cast<uint32_t>(psn);
+    frame->base.ack = static_cast<uint32_t>(s.receive_next);
+    frame->base.timestamp = timestamp();
+    frame->base.credit = credit_for(s);
+    if (s.receive_end == s.receive_next) [[likely]] {
+        s.ack_need = AckNeed::kNone;  // this packet says it all
+    }
+    return reinterpret_cast<uint8_t*>(frame + 1);
+}
+
+void Engine::finish_frame(const Session& s, rte_mbuf* packet, const uint8_t* end) noexcept {
+    auto* frame = rte_pktmbuf_mtod(packet, wire::FrameHeader*);
+    const auto length = static_cast<uint32_t>(end - reinterpret_cast<const uint8_t*>(frame));
+    const wire::be16 ip_length = static_cast<uint16_t>(length - sizeof(frame->ethernet));
+    frame->ip.total_length = ip_length;
+    frame->ip.checksum = wire::be16::from_raw(
+        static_cast<uint16_t>(~wire::checksum_fold(uint64_t{s.ip_sum} + ip_length.raw())));
+    frame->udp.length = static_cast<uint16_t>(length - sizeof(frame->ethernet) - sizeof(frame->ip));
+    packet->data_len = static_cast<uint16_t>(length);
+    packet->pkt_len = length;
+    finish_udp(packet);
+}
+
+// The checksum, or what the NIC needs to compute it.
+void Engine::finish_udp(rte_mbuf* packet) noexcept {
+    auto* frame = rte_pktmbuf_mtod(packet, wire::FrameHeader*);
+    if (config_.nic_udp_checksum) {
+        packet->ol_flags |= RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_UDP_CKSUM;
+        packet->l2_len = sizeof(frame->ethernet);
+        packet->l3_len = sizeof(frame->ip);
+        frame->udp.checksum = wire::be16::from_raw(
+            wire::checksum_fold(wire::pseudo_header_sum(frame->ip, frame->udp.length)));
+    } else {
+        frame->udp.checksum = wire::be16::from_raw(wire::udp_checksum(frame->ip, frame->udp));
+    }
+}
+
+bool Engine::emit(Session& s, TxSlot& slot, uint64_t psn, uint8_t flags) noexcept {
+    rte_mbuf* packet = has_tx_room() ? new_frame() : nullptr;
+    if (packet == nullptr) [[unlikely]] {
+        return false;
+    }
+    slot.sent_ns = now_;
+    uint8_t* extension = begin_frame(s, packet, slot.type, psn, flags);
+    finish_frame(s, packet, write_extension(extension, slot));
+    push_frame(packet);
+    return true;
+}
+
+bool Engine::send_ack(Session& s) noexcept {
+    rte_mbuf* packet = has_tx_room() ? new_frame() : nullptr;
+    if (packet == nullptr) [[unlikely]] {
+        return false;
+    }
+    const uint8_t flags = s.echo_valid ? wire::kFlagEcho : 0;
+    uint8_t* at = begin_frame(s, packet, wire::PacketType::kAck, s.next_psn, flags);
+    if (s.echo_valid) {
+        rte_pktmbuf_mtod(packet, wire::FrameHeader*)->base.timestamp = s.echo;
+        s.echo_valid = false;  // an echo is worth something once
+    }
+    at += 8 * sack_words(s, reinterpret_cast<wire::be64*>(at));
+    finish_frame(s, packet, at);
+    s.ack_need = AckNeed::kNone;
+    count(Counter::tx_acks);
+    push_frame(packet);
+    return true;
+}
+
+// Probe or close: the base header alone.
+void Engine::send_control(Session& s, wire::PacketType type, uint8_t flags) noexcept {
+    rte_mbuf* packet = has_tx_room() ? new_frame() : nullptr;
+    if (packet != nullptr) {
+        finish_frame(s, packet, begin_frame(s, packet, type, s.next_psn, flags));
+        push_frame(packet);
+    }
+}
+
+// The headers of an answer to a frame that has no session; nullptr without a buffer.
+wire::FrameHeader* Engine::begin_reply(rte_mbuf** packet, const wire::FrameView& to,
+                                       wire::PacketType type) noexcept {
+    *packet = has_tx_room() ? new_frame() : nullptr;
+    if (*packet == nullptr) {
+        return nullptr;
+    }
+    auto* frame = rte_pktmbuf_mtod(*packet, wire::FrameHeader*);
+    fill_headers(*frame, decode_.mac, to.ethernet->source, decode_.ip, to.ip->source,
+                 decode_.udp_port, to.udp->source_port);
+    frame->base.version_type = wire::BaseHeader::make_version_type(type);
+    frame->base.timestamp = timestamp();
+    return frame;
+}
+
+void Engine::finish_reply(rte_mbuf* packet, uint32_t extension) noexcept {
+    auto* frame = rte_pktmbuf_mtod(packet, wire::FrameHeader*);
+    const uint32_t length = static_cast<uint32_t>(sizeof(*frame)) + extension;
+    frame->ip.total_length = static_cast<uint16_t>(length - sizeof(frame->ethernet));
+    frame->ip.checksum = wire::be16::from_raw(wire::ipv4_header_checksum(frame->ip));
+    frame->udp.length = static_cast<uint16_t>(length - sizeof(frame->ethernet) - sizeof(frame->ip));
+    packet->data_len = static_cast<uint16_t>(length);
+    packet->pkt_len = length;
+    finish_udp(packet);
+    push_frame(packet);
+}
+
+}  // namespace tagwire::transport

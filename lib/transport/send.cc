@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The core sent a message; what goes out next.
+#include <algorithm>
+#include <cerrno>
+
+#include "lib/transport/engine.h"
+
+namespace tagwire::transport {
+namespace {
+
+using Stage = SendOperation::TransportState::Stage;
+
+uint16_t record_bits(const MessageHeader& header) noexcept {
+    return static_cast<uint16_t>(((header.flags & kTagged) != 0 ? wire::kRecordTagged : 0) |
+                                 ((header.flags & kHasData) != 0 ? wire::kRecordHasData : 0));
+}
+
+uint64_t total_of(const SendOperation& operation) noexcept {
+    uint64_t total = 0;
+    for (uint32_t i = 0; i < operation.iov_count; ++i) {
+        total += operation.iov[i].iov_len;
+    }
+    return total;
+}
+
+}  // namespace
+
+int Engine::send(PeerId peer, SendOperation& operation) noexcept {
+    if (peer >= peers_ || operation.iov_count > kMaxIov ||
+        total_of(operation) != operation.header.length) [[unlikely]] {
+        return -EINVAL;
+    }
+    if (operation.header.length > kMaxMessageSize) [[unlikely]] {
+        return -EMSGSIZE;
+    }
+    Session& s = sessions_[peer];
+    if (s.state == SessionState::kClosing) [[unlikely]] {
+        return -EAGAIN;
+    }
+    const bool was_busy = s.busy();
+    if (s.state == SessionState::kClosed) [[unlikely]] {
+        start_session(s);
+    }
+    operation.state = {};
+    operation.state.message_id = s.next_message_id++;
+    operation.state.end = static_cast<uint32_t>(operation.header.length);
+    operation.state.previous = s.newest;
+    (s.newest != nullptr ? s.newest->state.next : s.oldest) = &operation;
+    s.newest = &operation;
+    if (s.unsent == nullptr) {
+        s.unsent = &operation;
+    }
+    watch(s, was_busy);
+    make_ready(s);
+    count(Counter::tx_messages);
+    return 0;
+}
+
+void Engine::transmit() noexcept {
+    ready_.swap(ready_scratch_);
+    for (const PeerId id : ready_scratch_) {
+        Session& s = sessions_[id];
+        s.ready = false;
+        if (s.state == SessionState::kEstablished && transmit_session(s)) {
+            make_ready(s);  // the NIC or the pool stopped us
+        }
+    }
+    ready_scratch_.clear();
+    transmit_acks();
+    flush_frames();
+}
+
+// True if there is more to send than the NIC or the pool takes now.
+bool Engine::transmit_session(Session& s) noexcept {
+    const uint64_t first = s.next_psn;
+    Step step = Step::kSent;
+    while (step == Step::kSent) {
+        step = has_tx_room() ? transmit_next(s) : Step::kNoBuffer;
+    }
+    if (s.next_psn != first && !s.tail_probed && s.backoff == 0) {
+        arm_loss_timer(s);
+    }
+    return step == Step::kNoBuffer;
+}
+
+Engine::Step Engine::transmit_next(Session& s) noexcept {
+    if (s.in_flight >= s.congestion.window()) {
+        return Step::kNothing;
+    }
+    if (s.lost > 0) [[unlikely]] {
+        return transmit_lost(s);
+    }
+    if (s.next_psn - s.una >= s.window) {
+        return Step::kNothing;
+    }
+    if (s.grants != nullptr) [[unlikely]] {
+        return transmit_grant(s);
+    }
+    return transmit_new(s);
+}
+
+Engine::Step Engine::transmit_lost(Session& s) noexcept {
+    for (uint64_t psn = s.una; psn < s.next_psn; ++psn) {
+        TxSlot& slot = s.slot(psn);
+        if (slot.state != SlotState::kLost) {
+            continue;
+        }
+        if (!emit(s, slot, psn, 0)) {
+            return Step::kNoBuffer;
+        }
+        slot.state = SlotState::kInFlight;
+        slot.resent = true;
+        --s.lost;
+        ++s.in_flight;
+        count(Counter::retransmits);
+        return Step::kSent;
+    }
+    return Step::kNothing;
+}
+
+Engine::Step Engine::transmit_grant(Session& s) noexcept {
+    IncomingMessage* message = s.grants;
+    TxSlot packet{};
+    packet.type = wire::PacketType::kGrant;
+    packet.message_id = message->id;
+    packet.offset = message->granted;
+    packet.last = message->is(kGrantLast);
+    if (!emit_new(s, packet)) {
+        return Step::kNoBuffer;
+    }
+    s.grants = message->next_grant;
+    message->clear(kGrantQueued);
+    if (message->is(kFreeAfterGrant)) {
+        free_message(message);
+    }
+    return Step::kSent;
+}
+
+// New messages and transfers take turns, so that neither waits for all of the other.
+Engine::Step Engine::transmit_new(Session& s) noexcept {
+    if (s.transfers != nullptr && (s.transfer_turn || s.unsent == nullptr)) [[unlikely]] {
+        s.transfer_turn = false;
+        return transmit_transfer(s);
+    }
+    if (s.unsent == nullptr) {
+        return Step::kNothing;
+    }
+    s.transfer_turn = true;
+    if (static_cast<int32_t>(s.eager_credit - s.eager_sent) <= 0) [[unlikely]] {
+        held_back(s);
+        return s.transfers != nullptr ? transmit_transfer(s) : Step::kNothing;
+    }
+    if (s.unsent->header.length <= s.record_limit) [[likely]] {
+        return transmit_records(s);
+    }
+    return transmit_eager_part(s, *s.unsent);
+}
+
+// As many small messages as the frame and the credit hold.
+Engine::Step Engine::transmit_records(Session& s) noexcept {
+    const uint32_t credit = s.eager_credit - s.eager_sent;
+    uint32_t room = s.payload_room - static_cast<uint32_t>(sizeof(wire::MessagesHeader));
+    SendOperation* operation = s.unsent;
+    uint32_t messages = 0;
+    while (operation != nullptr && messages < credit &&
+           operation->header.length <= s.record_limit) {
+        const uint32_t size = wire::record_header_size(record_bits(operation->header)) +
+                              static_cast<uint32_t>(operation->header.length);
+        if (size > room) {
+            break;
+        }
+        room -= size;
+        ++messages;
+        operation->state.sent = operation->state.end;
+        operation = operation->state.next;
+    }
+    TxSlot packet{};
+    packet.type = wire::PacketType::kMessages;
+    packet.operation = s.unsent;
+    packet.message_id = s.unsent->state.message_id;
+    packet.count = static_cast<uint16_t>(messages);
+    if (!emit_new(s, packet)) {
+        return Step::kNoBuffer;
+    }
+    s.eager_sent += messages;
+    s.unsent = operation;
+    return Step::kSent;
+}
+
+// One packet of a longer message that may be sent before it is accepted.
+Engine::Step Engine::transmit_eager_part(Session& s, SendOperation& operation) noexcept {
+    const uint32_t end = std::min(operation.state.end, s.eager_window);
+    if (!transmit_fragment(s, operation, end)) {
+        return Step::kNoBuffer;
+    }
+    ++s.eager_sent;
+    auto& state = operation.state;
+    if (state.end > s.eager_window && state.stage == Stage::kEager) {
+        state.stage = Stage::kAwaitsGrant;
+        state.next_large = s.awaiting;
+        s.awaiting = &operation;
+    }
+    if (state.sent == end) {
+        s.unsent = state.next;
+        if (state.sent < std::min(state.granted, state.end)) {
+            begin_transfer(s, operation);
+        }
+    }
+    return Step::kSent;
+}
+
+void Engine::begin_transfer(Session& s, SendOperation& operation) noexcept {
+    leave_stage(s, operation);
+    operation.state.stage = Stage::kTransfer;
+    operation.state.next_large = nullptr;
+    (s.transfers != nullptr ? s.transfers_last->state.next_large : s.transfers) = &operation;
+    s.transfers_last = &operation;
+}
+
+Engine::Step Engine::transmit_transfer(Session& s) noexcept {
+    SendOperation& operation = *s.transfers;
+    const uint32_t end = std::min(operation.state.granted, operation.state.end);
+    if (!transmit_fragment(s, operation, end)) {
+        return Step::kNoBuffer;
+    }
+    if (operation.state.sent == end) {
+        leave_stage(s, operation);
+        if (end < operation.state.end) {
+            operation.state.stage = Stage::kAwaitsGrant;
+            operation.state.next_large = s.awaiting;
+            s.awaiting = &operation;
+        }
+    }
+    return Step::kSent;
+}
+
+bool Engine::transmit_fragment(Session& s, SendOperation& operation, uint32_t end) noexcept {
+    auto& state = operation.state;
+    const bool first = state.sent == 0;
+    const uint32_t room =
+        s.payload_room -
+        static_cast<uint32_t>(first ? sizeof(wire::FirstHeader) : sizeof(wire::FragmentHeader));
+    TxSlot packet{};
+    packet.type = first ? wire::PacketType::kFirst : wire::PacketType::kFragment;
+    packet.operation = &operation;
+    packet.message_id = state.message_id;
+    packet.offset = state.sent;
+    packet.length = static_cast<uint16_t>(std::min(room, end - state.sent));
+    if (!emit_new(s, packet)) {
+        return false;
+    }
+    state.sent += packet.length;
+    ++state.unacked_packets;
+    return true;
+}
+
+bool Engine::emit_new(Session& s, const TxSlot& packet) noexcept {
+    TxSlot& slot = s.slot(s.next_psn);
+    slot = packet;
+    slot.state = SlotState::kInFlight;
+    if (!emit(s, slot, s.next_psn, 0)) {
+        slot.state = SlotState::kFree;
+        return false;
+    }
+    ++s.next_psn;
+    ++s.in_flight;
+    count(Counter::tx_data_frames);
+    return true;
+}
+
+// The receiver has no room: it will say when it has, and we ask in case that is lost.
+void Engine::held_back(Session& s) noexcept {
+    count(Counter::credit_stalls);
+    if (s.persist_deadline == kNever) {
+        s.persist_interval = std::max(2 * s.rtt.smoothed(), config_.rto_min_ns);
+        s.persist_deadline = now_ + s.persist_interval;
+        wake(s, s.persist_deadline);
+    }
+}
+
+// kSoon waits one poll for data to ride on.
+void Engine::transmit_acks() noexcept {
+    if (acks_.empty()) {
+        return;
+    }
+    acks_.swap(acks_scratch_);
+    for (const PeerId id : acks_scratch_) {
+        Session& s = sessions_[id];
+        s.ack_listed = false;
+        const bool now = s.ack_need == AckNeed::kNow;
+        if (s.ack_need == AckNeed::kNone || s.state < SessionState::kEstablished) {
+            s.ack_need = AckNeed::kNone;
+            continue;
+        }
+        if (!now || !send_ack(s)) {
+            s.ack_need = AckNeed::kNow;
+            s.ack_listed = true;
+            acks_.push_back(id);
+        }
+    }
+    acks_scratch_.clear();
+}
+
+}  // namespace tagwire::transport

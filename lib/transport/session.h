@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One session: everything between one local endpoint and one remote endpoint.
+// Its index is the PeerId and the connection id that the other side addresses.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "lib/transport/congestion.h"
+#include "lib/transport/message.h"
+#include "lib/transport/rtt.h"
+#include "lib/transport/timer_heap.h"
+#include "lib/transport/transport.h"
+#include "lib/wire/packet.h"
+
+namespace tagwire::transport {
+
+enum class SessionState : uint8_t {
+    kClosed,     // no session; the next send opens one
+    kResolving,  // waiting for the peer's MAC
+    kHello,      // our hello is out
+    kEstablished,
+    kClosing,  // our close is out
+};
+const char* name(SessionState state) noexcept;
+
+enum class SlotState : uint8_t { kFree, kInFlight, kLost, kAcked };
+
+// A packet that was sent and is not acknowledged: all that is needed to build it again.
+struct TxSlot {
+    SendOperation* operation;  // the message, or the first of `count`
+    uint64_t sent_ns;
+    uint32_t message_id;
+    uint32_t offset;  // of the fragment; of a grant: how far
+    uint16_t length;  // of the fragment
+    uint16_t count;   // messages in the frame
+    wire::PacketType type;
+    SlotState state;
+    bool resent;
+    bool last;  // grant: nothing past it
+};
+static_assert(sizeof(TxSlot) == 32);
+
+enum class AckNeed : uint8_t { kNone, kSoon, kNow };
+
+struct alignas(64) Session {
+    // --- touched per packet sent ---
+    wire::FrameHeader frame;  // template of every frame to this peer
+    uint64_t next_psn;
+    uint64_t una;  // oldest unacknowledged PSN
+    std::unique_ptr<TxSlot[]> slots;
+    uint32_t slot_mask;
+    uint32_t window;      // PSNs that may be unacknowledged
+    uint32_t in_flight;   // sent, neither acknowledged nor lost
+    uint32_t lost;        // to be sent again
+    uint32_t eager_sent;  // units, in total
+    uint32_t eager_credit;
+    SendOperation* oldest;  // in sending order
+    SendOperation* newest;
+    SendOperation* unsent;     // the first with nothing or not all of its eager part sent
+    SendOperation* awaiting;   // those that wait for a grant
+    SendOperation* transfers;  // those with granted bytes to send
+    SendOperation* transfers_last;
+    uint32_t next_message_id;
+    uint32_t payload_room;  // bytes after the base header
+    uint32_t record_limit;  // the longest message that is sent as a record
+    uint32_t eager_window;  // agreed
+    uint32_t ip_sum;        // checksum of the IP header without its length
+    Congestion congestion;
+    bool ready;          // in the list of sessions with something to send
+    bool transfer_turn;  // transfers and new messages take turns
+    AckNeed ack_need;
+    bool ack_listed;
+    bool saw_duplicate;
+    SessionState state;
+    bool echo_valid;
+
+    // --- touched per packet received ---
+    uint32_t local_tag;
+    uint32_t echo;          // timestamp to send back
+    uint64_t receive_next;  // every PSN before it is here
+    uint64_t receive_end;   // one past the highest PSN that is here
+    uint64_t heard_ns;
+    uint32_t announce_next;        // id of the message to announce next
+    uint32_t eager_received;       // units, in total
+    uint32_t eager_allowed;        // units advertised
+    uint32_t committed;            // units held or promised
+    IncomingMessage* unannounced;  // by id
+    IncomingMessage* unannounced_last;
+    IncomingMessage* assembling;  // the one that got a fragment last
+    IncomingMessage* grants;      // to be sent
+    IncomingMessage* grants_last;
+    uint32_t receives;                    // accepted and incomplete
+    uint64_t received[wire::kSackWords];  // bit psn % kPsnWindow
+
+    // --- touched per acknowledgement ---
+    RttEstimator rtt;
+    uint64_t newest_acked_ns;  // when the newest acknowledged packet was sent
+    uint64_t newest_acked_psn;
+    bool newest_acked_resent;
+    uint64_t recovery_end;   // losses before this PSN belong to one loss event
+    uint32_t reorder_steps;  // widens the reordering threshold
+    uint32_t backoff;
+    bool tail_probed;
+    bool credit_low;         // the peer got less credit than it could use
+    uint64_t loss_deadline;  // tail probe or timeout
+    uint64_t reorder_deadline;
+    uint64_t persist_deadline;  // held back by credit: ask again
+    uint64_t persist_interval;
+    uint64_t keepalive_deadline;
+
+    // --- cold ---
+    PeerId id;
+    IncomingMessage* partial;  // announced, incomplete
+    EndpointAddress remote;
+    uint16_t local_endpoint;
+    uint16_t remote_connection;
+    uint32_t remote_tag;
+    uint64_t remote_incarnation;
+    uint64_t generation;  // sessions ever established with this peer
+    uint64_t cookie;
+    uint64_t hello_started_ns;
+    uint64_t hello_interval;
+    uint32_t local_first_psn;
+    uint32_t close_tries;
+    PeerId next_same_host;  // chain of peers behind one IP address and port
+    bool up;                // kPeerUp was reported
+
+    TxSlot& slot(uint64_t psn) noexcept { return slots[psn & slot_mask]; }
+    bool sending() const noexcept {
+        return oldest != nullptr || next_psn != una || grants != nullptr;
+    }
+    bool busy() const noexcept { return sending() || receives != 0; }
+    bool is_received(uint64_t psn) const noexcept {
+        const uint64_t bit = psn % wire::kPsnWindow;
+        return (received[bit / 64] >> (bit % 64) & 1) != 0;
+    }
+};
+
+}  // namespace tagwire::transport
