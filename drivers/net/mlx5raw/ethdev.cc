@@ -118,14 +118,12 @@ int remove(rte_vdev_device* vdev) {
     return rte_eth_dev_release_port(dev);
 }
 
-rte_vdev_driver make_driver() {
-    rte_vdev_driver driver = {};
-    driver.probe = probe;
-    driver.remove = remove;
-    return driver;
-}
-
-rte_vdev_driver vdev_driver = make_driver();
+// Initialized by the compiler: the constructor that registers it may run before those
+// of C++ objects.
+constinit rte_vdev_driver vdev_driver = {
+    .probe = probe,
+    .remove = remove,
+};
 
 }  // namespace
 }  // namespace tagwire::mlx5raw
