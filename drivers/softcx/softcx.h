@@ -6,7 +6,8 @@
  * Environment (softcx-run has an option for each):
  *   SOFTCX_DEVICES=N       number of devices, mlx5_0 ... (1)
  *   SOFTCX_WIRE=SPEC       pair | switch:NAME | loopback (pair for two devices, else loopback)
- *   SOFTCX_MODE=MODE       step | thread (step)
+ *   SOFTCX_MODE=MODE       auto | step | thread (auto: a device thread from 20 ms after the
+ *                          first open on, which retires at the first softcx_step)
  *   SOFTCX_MAC=XX:...      MAC address of device 0; device i adds i (random, locally administered)
  *   SOFTCX_LOG=LEVEL       error | warn | info | debug (warn)
  */
@@ -18,7 +19,8 @@ extern "C" {
 #endif
 
 /* Runs every device for a bounded time on the calling thread; returns how many
- * packets moved. Returns 0 at once when another thread is at it. */
+ * packets moved. Returns 0 at once when another thread is at it, and always in
+ * thread mode. */
 int softcx_step(void);
 
 /* One line for people: "softcx, 2 devices, wire switch:demo, step mode". */

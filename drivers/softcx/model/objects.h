@@ -127,9 +127,10 @@ struct QueuePair {
     QpState state = QpState::kReset;
     ProtectionDomain* pd = nullptr;
     SendQueue sq;
-    std::unique_ptr<WorkQueue> rq;    // own receive ring, if any
-    std::unique_ptr<RssContext> rss;  // RSS QP: receives only through its WQs
-    uint32_t use_count = 0;           // flows
+    CompletionQueue* receive_cq = nullptr;  // named at creation, also without a ring; null with rss
+    std::unique_ptr<WorkQueue> rq;          // own receive ring, if any
+    std::unique_ptr<RssContext> rss;        // RSS QP: receives only through its WQs
+    uint32_t use_count = 0;                 // flows
     uint32_t async_reported = 0;
     uint32_t user_index = 0;
 };
@@ -199,6 +200,7 @@ struct Device {
     uint32_t index = 0;
     uint64_t node_guid = 0;
     Port port;
+    std::atomic<bool> started{false};  // plugged into its wire: may be stepped
 
     // By object number; numbers are never zero and not reused soon.
     std::map<uint32_t, std::unique_ptr<ProtectionDomain>> pds;
@@ -214,6 +216,12 @@ struct Device {
     // structures behind `generation`).
     std::atomic<uint64_t> generation{0};
     std::shared_ptr<EngineState> engine;  // made at the first step
+
+    // The numbers that were given last (control path only).
+    struct {
+        uint32_t pd = 0, mkey = 0, cq = 0, channel = 0, wq = 0, table = 0, qp = 0, flow = 0;
+    } last_numbers;
+    uint64_t next_flow_sequence = 0;
 
     // Open files of the uverbs device (control path only).
     std::vector<Context*> contexts;

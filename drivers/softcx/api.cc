@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The calls of softcx.h.
+#include <rdma/ib_user_verbs.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <mutex>
+
+#include "drivers/softcx/engine.h"
+#include "drivers/softcx/model/machine.h"
+#include "drivers/softcx/model/port.h"
+#include "drivers/softcx/softcx.h"
+#include "drivers/softcx/wire/wire.h"
+
+#define SOFTCX_EXPORT __attribute__((visibility("default")))
+
+namespace {
+
+using softcx::Device;
+
+// enum ib_event_type of the kernel.
+constexpr uint32_t kEventPortActive = 9, kEventPortError = 10;
+
+const char* mode_text(const softcx::Machine& machine) {
+    switch (machine.configuration.mode) {
+        case softcx::Mode::kStep:
+            return "step mode";
+        case softcx::Mode::kThread:
+            return "thread mode";
+        case softcx::Mode::kAuto:
+            return machine.client_steps.load() ? "step mode" : "thread mode (until the first step)";
+    }
+    return "?";
+}
+
+struct NamedCounter {
+    const char* name;
+    uint64_t softcx::PortCounters::*value;
+};
+
+constexpr NamedCounter kCounters[] = {
+    {"rx_packets", &softcx::PortCounters::rx_packets},
+    {"rx_bytes", &softcx::PortCounters::rx_bytes},
+    {"tx_packets", &softcx::PortCounters::tx_packets},
+    {"tx_bytes", &softcx::PortCounters::tx_bytes},
+    {"out_of_buffer", &softcx::PortCounters::out_of_buffer},
+    {"rx_no_flow", &softcx::PortCounters::rx_no_flow},
+    {"rx_wq_not_ready", &softcx::PortCounters::rx_wq_not_ready},
+    {"rx_too_long", &softcx::PortCounters::rx_too_long},
+    {"tx_wire_full", &softcx::PortCounters::tx_wire_full},
+    {"cq_overrun", &softcx::PortCounters::cq_overrun},
+    {"local_protection_errors", &softcx::PortCounters::local_protection_errors},
+    {"local_length_errors", &softcx::PortCounters::local_length_errors},
+    {"local_qp_errors", &softcx::PortCounters::local_qp_errors},
+    {"client_errors", &softcx::PortCounters::client_errors},
+};
+
+}  // namespace
+
+extern "C" {
+
+SOFTCX_EXPORT int softcx_step(void) {
+    // A client that steps from inside a step would find the device locked by itself.
+    static thread_local bool stepping = false;
+    softcx::Machine* machine = softcx::machine_if_any();
+    if (machine == nullptr || stepping || machine->stopping.load(std::memory_order_acquire))
+        return 0;
+    if (machine->configuration.mode == softcx::Mode::kThread)
+        return 0;
+    machine->client_steps.store(true, std::memory_order_relaxed);
+    stepping = true;
+    const uint32_t moved = softcx::step_machine(*machine);
+    stepping = false;
+    return static_cast<int>(moved);
+}
+
+SOFTCX_EXPORT const char* softcx_describe(void) {
+    static thread_local char text[128];
+    const softcx::Machine& machine = softcx::machine();
+    const size_t count = machine.devices.size();
+    std::snprintf(text, sizeof(text), "softcx, %zu device%s, wire %s, %s", count,
+                  count == 1 ? "" : "s", machine.configuration.wire.c_str(), mode_text(machine));
+    return text;
+}
+
+SOFTCX_EXPORT int softcx_inject_wq_error(const char* device_name, unsigned int wqn,
+                                         unsigned int syndrome) {
+    Device* device = softcx::find_device(device_name);
+    if (device == nullptr)
+        return -ENODEV;
+    if (syndrome == 0 || syndrome > 0xff)
+        return -EINVAL;
+    const std::lock_guard lock(device->mutex);
+    const auto found = device->wqs.find(wqn);
+    if (found == device->wqs.end())
+        return -ENOENT;
+    found->second->injected_syndrome = static_cast<uint8_t>(syndrome);
+    return 0;
+}
+
+SOFTCX_EXPORT int softcx_inject_qp_error(const char* device_name, unsigned int qpn,
+                                         unsigned int syndrome) {
+    Device* device = softcx::find_device(device_name);
+    if (device == nullptr)
+        return -ENODEV;
+    if (syndrome == 0 || syndrome > 0xff)
+        return -EINVAL;
+    const std::lock_guard lock(device->mutex);
+    const auto found = device->qps.find(qpn);
+    if (found == device->qps.end())
+        return -ENOENT;
+    if (found->second->sq.wqe_count == 0)
+        return -EINVAL;
+    found->second->sq.injected_syndrome = static_cast<uint8_t>(syndrome);
+    return 0;
+}
+
+SOFTCX_EXPORT int softcx_set_link(const char* device_name, int up) {
+    Device* device = softcx::find_device(device_name);
+    if (device == nullptr)
+        return -ENODEV;
+    const std::lock_guard lock(device->mutex);
+    if (device->port.link_up == (up != 0))
+        return 0;
+    device->port.link_up = up != 0;
+    softcx::report_async_event(*device, up != 0 ? kEventPortActive : kEventPortError,
+                               softcx::kPortNumber);
+    return 0;
+}
+
+SOFTCX_EXPORT unsigned long long softcx_counter(const char* device_name, const char* name) {
+    Device* device = softcx::find_device(device_name);
+    if (device == nullptr || name == nullptr)
+        return ~0ull;
+    const std::lock_guard lock(device->mutex);
+    for (const NamedCounter& counter : kCounters)
+        if (std::strcmp(counter.name, name) == 0)
+            return device->port.counters.*counter.value;
+    return ~0ull;
+}
+
+}  // extern "C"

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the environment asks for (softcx.h lists the variables).
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "drivers/softcx/log.h"
+#include "drivers/softcx/model/objects.h"
+
+namespace softcx {
+
+// kAuto: a device thread, until somebody calls softcx_step.
+enum class Mode : uint8_t { kAuto, kStep, kThread };
+
+struct Configuration {
+    uint32_t devices = 1;
+    std::string wire = "loopback";
+    Mode mode = Mode::kAuto;
+    std::optional<MacAddress> mac;
+    LogLevel log = LogLevel::kWarn;
+};
+
+inline constexpr uint32_t kMaxDevices = 32;
+
+// `get` is getenv or a stand-in. False, and what is wrong with which remedy, for a
+// value that cannot be used.
+bool read_configuration(const char* (*get)(const char*), Configuration& configuration,
+                        std::string& error);
+
+}  // namespace softcx

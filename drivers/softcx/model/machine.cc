@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "drivers/softcx/model/machine.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/random.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <new>
+
+#include "drivers/softcx/engine.h"
+#include "drivers/softcx/model/context.h"
+#include "drivers/softcx/model/events.h"
+#include "drivers/softcx/model/port.h"
+#include "drivers/softcx/wire/wire.h"
+
+namespace softcx {
+
+namespace {
+
+constexpr uint32_t kStepBudget = 64;
+
+std::atomic<Machine*> current{nullptr};
+
+// Guards the making of the machine. It is rebuilt in a forked child, where another
+// thread of the parent may have held it.
+alignas(std::mutex) unsigned char making_storage[sizeof(std::mutex)];
+std::mutex& making() {
+    return *reinterpret_cast<std::mutex*>(making_storage);
+}
+
+// The parent's machine as the child sees it: abandoned, but still reachable so
+// that it is not reported as a leak.
+Machine* abandoned = nullptr;
+
+void after_fork_in_child() {
+    new (making_storage) std::mutex;
+    abandoned = current.exchange(nullptr);
+}
+
+struct ForkGuard {
+    ForkGuard() {
+        new (making_storage) std::mutex;
+        ::pthread_atfork(nullptr, nullptr, after_fork_in_child);
+    }
+};
+
+std::mutex& ready_mutex() {
+    static ForkGuard guard;
+    return making();
+}
+
+const char* environment(const char* name) {
+    return std::getenv(name);
+}
+
+MacAddress random_mac() {
+    MacAddress mac{};
+    if (::getrandom(mac.data(), mac.size(), 0) != static_cast<ssize_t>(mac.size()))
+        std::memcpy(mac.data(), "\x02softx", mac.size());
+    mac[0] = static_cast<uint8_t>((mac[0] & 0xfc) | 2);  // unicast, locally administered
+    mac[5] &= 0xe0;  // room for the addresses of the other devices
+    return mac;
+}
+
+MacAddress plus(const MacAddress& first, uint32_t index) {
+    uint64_t value = 0;
+    for (const uint8_t byte : first)
+        value = value << 8 | byte;
+    value += index;
+    MacAddress mac;
+    for (int i = 0; i < 6; ++i)
+        mac[i] = static_cast<uint8_t>(value >> (40 - 8 * i));
+    return mac;
+}
+
+Machine* make_machine() {
+    auto made = std::make_unique<Machine>();
+    std::string error;
+    if (!read_configuration(environment, made->configuration, error)) {
+        log(LogLevel::kError, "%s (no device is shown until then)", error.c_str());
+        return made.release();
+    }
+    set_log_level(made->configuration.log);
+    const MacAddress first = made->configuration.mac ? *made->configuration.mac : random_mac();
+    for (uint32_t i = 0; i < made->configuration.devices; ++i) {
+        auto device = std::make_unique<Device>();
+        device->name = "mlx5_" + std::to_string(i);
+        device->index = i;
+        device->port.mac = plus(first, i);
+        device->node_guid = eui64(device->port.mac);
+        made->devices.push_back(std::move(device));
+    }
+    return made.release();
+}
+
+// The device thread: busy while packets move, then it yields, then it naps, so
+// that two processes can share one core.
+void run_thread(Machine* machine) {
+    constexpr int kYields = 200;
+    constexpr std::chrono::microseconds kNap{50};
+    // A program that steps the device does so soon after it opened it; a thread
+    // that ran meanwhile would only make its first packets hard to repeat.
+    if (machine->configuration.mode == Mode::kAuto)
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    int idle = 0;
+    while (!machine->stopping.load(std::memory_order_acquire) &&
+           !machine->client_steps.load(std::memory_order_relaxed)) {
+        if (step_machine(*machine) != 0) {
+            idle = 0;
+        } else if (++idle < kYields) {
+            ::sched_yield();
+        } else {
+            std::this_thread::sleep_for(kNap);
+        }
+    }
+    machine->thread_runs.store(false, std::memory_order_relaxed);
+}
+
+void start_thread(Machine& machine) {
+    if (machine.thread.joinable() || machine.client_steps.load(std::memory_order_relaxed))
+        return;
+    // Signals are the program's business.
+    sigset_t all, before;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before);
+    machine.thread_runs.store(true, std::memory_order_relaxed);
+    machine.thread = std::thread(run_thread, &machine);
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void retry_events(Device& device) noexcept {
+    const std::lock_guard lock(device.mutex);
+    for (const auto& [number, channel] : device.channels)
+        channel->events->retry();
+    for (Context* context : device.contexts)
+        if (context->async_events)
+            context->async_events->retry();
+}
+
+}  // namespace
+
+Machine& machine() {
+    if (Machine* made = current.load(std::memory_order_acquire))
+        return *made;
+    const std::lock_guard lock(ready_mutex());
+    if (Machine* made = current.load(std::memory_order_acquire))
+        return *made;
+    Machine* made = make_machine();
+    current.store(made, std::memory_order_release);
+    return *made;
+}
+
+Machine* machine_if_any() noexcept {
+    return current.load(std::memory_order_acquire);
+}
+
+Device* find_device(const char* name) {
+    if (name == nullptr)
+        return nullptr;
+    for (const auto& device : machine().devices)
+        if (device->name == name)
+            return device.get();
+    return nullptr;
+}
+
+bool start_device(Device& device) {
+    Machine& owner = machine();
+    const std::lock_guard making_lock(ready_mutex());
+    const std::lock_guard lock(device.mutex);
+    if (!device.port.wire) {
+        std::string error;
+        device.port.wire = open_wire(owner.configuration.wire, device.index, &error);
+        if (!device.port.wire) {
+            log(LogLevel::kError, "%s: cannot plug in SOFTCX_WIRE=%s: %s", device.name.c_str(),
+                owner.configuration.wire.c_str(), error.c_str());
+            return false;
+        }
+        log(LogLevel::kInfo, "%s: plugged into %s", device.name.c_str(),
+            device.port.wire->describe().c_str());
+        device.started.store(true, std::memory_order_release);
+    }
+    if (owner.configuration.mode != Mode::kStep)
+        start_thread(owner);
+    return true;
+}
+
+uint32_t step_machine(Machine& machine) noexcept {
+    uint32_t moved = 0;
+    for (const auto& device : machine.devices) {
+        if (!device->started.load(std::memory_order_acquire))
+            continue;
+        moved += engine_step(*device, kStepBudget);
+        if (events_wait_for_room())
+            retry_events(*device);
+    }
+    return moved;
+}
+
+void stop_machine() noexcept {
+    Machine* ending = machine_if_any();
+    if (ending == nullptr || ending->stopping.exchange(true))
+        return;
+    if (ending->thread.joinable())
+        ending->thread.join();
+    for (const auto& device : ending->devices) {
+        const std::lock_guard lock(device->mutex);
+        device->started.store(false, std::memory_order_release);
+        device->port.wire.reset();
+    }
+}
+
+}  // namespace softcx

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// CREATE_FLOW and DESTROY_FLOW: what a rule matches, and the queue pair it leads to.
+#include <endian.h>
+#include <rdma/ib_user_verbs.h>
+
+#include "drivers/softcx/model/capabilities.h"
+#include "drivers/softcx/model/life.h"
+#include "drivers/softcx/model/port.h"
+#include "drivers/softcx/uverbs/command.h"
+
+namespace softcx {
+
+namespace {
+
+// enum ib_flow_spec_type of the kernel: the uapi carries the numbers only.
+constexpr uint32_t kSpecEthernet = 0x20, kSpecIpv4 = 0x30, kSpecIpv6 = 0x31;
+constexpr uint32_t kSpecTcp = 0x40, kSpecUdp = 0x41;
+constexpr uint32_t kSpecTag = 0x1000, kSpecDrop = 0x1001;
+
+constexpr uint32_t kMaxSpecs = 10;  // IB_FLOW_SPEC_SUPPORT_LAYERS
+constexpr uint16_t kEtherTypeIpv4 = 0x0800, kEtherTypeIpv6 = 0x86dd;
+
+template <class Spec>
+int read_spec(std::span<const uint8_t> bytes, Spec& spec) {
+    if (bytes.size() != sizeof(Spec))
+        return EINVAL;
+    std::memcpy(static_cast<void*>(&spec), bytes.data(), sizeof(Spec));
+    return 0;
+}
+
+int add_ethernet(std::span<const uint8_t> bytes, FlowMatch& match) {
+    ib_uverbs_flow_spec_eth spec;
+    if (read_spec(bytes, spec) != 0 || match.has_ethernet)
+        return EINVAL;
+    match.has_ethernet = true;
+    std::copy_n(spec.val.dst_mac, 6, match.dst_mac.begin());
+    std::copy_n(spec.mask.dst_mac, 6, match.dst_mac_mask.begin());
+    std::copy_n(spec.val.src_mac, 6, match.src_mac.begin());
+    std::copy_n(spec.mask.src_mac, 6, match.src_mac_mask.begin());
+    match.ether_type = be16toh(spec.val.ether_type);
+    match.ether_type_mask = be16toh(spec.mask.ether_type);
+    match.vlan_tci = be16toh(spec.val.vlan_tag);
+    match.vlan_tci_mask = be16toh(spec.mask.vlan_tag);
+    match.has_vlan = match.vlan_tci_mask != 0;
+    return 0;
+}
+
+int add_ipv4(std::span<const uint8_t> bytes, FlowMatch& match) {
+    ib_uverbs_flow_spec_ipv4 spec;
+    if (read_spec(bytes, spec) != 0 || match.has_ipv4 || match.has_ipv6)
+        return EINVAL;
+    if (spec.mask.flags != 0)
+        return EOPNOTSUPP;
+    match.has_ipv4 = true;
+    match.ipv4_src = be32toh(spec.val.src_ip);
+    match.ipv4_src_mask = be32toh(spec.mask.src_ip);
+    match.ipv4_dst = be32toh(spec.val.dst_ip);
+    match.ipv4_dst_mask = be32toh(spec.mask.dst_ip);
+    match.ip_protocol = spec.val.proto;
+    match.ip_protocol_mask = spec.mask.proto;
+    match.tos = spec.val.tos;
+    match.tos_mask = spec.mask.tos;
+    match.ttl = spec.val.ttl;
+    match.ttl_mask = spec.mask.ttl;
+    return 0;
+}
+
+int add_ipv6(std::span<const uint8_t> bytes, FlowMatch& match) {
+    ib_uverbs_flow_spec_ipv6 spec;
+    if (read_spec(bytes, spec) != 0 || match.has_ipv4 || match.has_ipv6)
+        return EINVAL;
+    if (spec.mask.flow_label != 0 || spec.mask.reserved != 0)
+        return EOPNOTSUPP;
+    match.has_ipv6 = true;
+    std::copy_n(spec.val.src_ip, 16, match.ipv6_src.begin());
+    std::copy_n(spec.mask.src_ip, 16, match.ipv6_src_mask.begin());
+    std::copy_n(spec.val.dst_ip, 16, match.ipv6_dst.begin());
+    std::copy_n(spec.mask.dst_ip, 16, match.ipv6_dst_mask.begin());
+    match.ip_protocol = spec.val.next_hdr;
+    match.ip_protocol_mask = spec.mask.next_hdr;
+    match.tos = spec.val.traffic_class;
+    match.tos_mask = spec.mask.traffic_class;
+    match.ttl = spec.val.hop_limit;
+    match.ttl_mask = spec.mask.hop_limit;
+    return 0;
+}
+
+int add_ports(std::span<const uint8_t> bytes, uint32_t type, FlowMatch& match) {
+    ib_uverbs_flow_spec_tcp_udp spec;
+    if (read_spec(bytes, spec) != 0 || match.has_tcp || match.has_udp)
+        return EINVAL;
+    match.has_tcp = type == kSpecTcp;
+    match.has_udp = type == kSpecUdp;
+    match.l4_src = be16toh(spec.val.src_port);
+    match.l4_src_mask = be16toh(spec.mask.src_port);
+    match.l4_dst = be16toh(spec.val.dst_port);
+    match.l4_dst_mask = be16toh(spec.mask.dst_port);
+    return 0;
+}
+
+int add_tag(std::span<const uint8_t> bytes, Flow& flow) {
+    ib_uverbs_flow_spec_action_tag spec;
+    if (read_spec(bytes, spec) != 0 || flow.has_tag || spec.reserved1 != 0 ||
+        spec.tag_id > kMaxFlowTag)
+        return EINVAL;
+    flow.has_tag = true;
+    flow.tag = spec.tag_id;
+    return 0;
+}
+
+int add_drop(std::span<const uint8_t> bytes, Flow& flow) {
+    if (bytes.size() != sizeof(ib_uverbs_flow_spec_action_drop) || flow.drop)
+        return EINVAL;
+    flow.drop = true;
+    return 0;
+}
+
+int add_spec(std::span<const uint8_t> bytes, uint32_t type, Flow& flow) {
+    switch (type) {
+        case kSpecEthernet:
+            return add_ethernet(bytes, flow.match);
+        case kSpecIpv4:
+            return add_ipv4(bytes, flow.match);
+        case kSpecIpv6:
+            return add_ipv6(bytes, flow.match);
+        case kSpecTcp:
+        case kSpecUdp:
+            return add_ports(bytes, type, flow.match);
+        case kSpecTag:
+            return add_tag(bytes, flow);
+        case kSpecDrop:
+            return add_drop(bytes, flow);
+        default:
+            return EOPNOTSUPP;  // tunnels, ESP, MPLS, inner headers, counters
+    }
+}
+
+int read_specs(std::span<const uint8_t> bytes, uint32_t count, Flow& flow) {
+    for (uint32_t i = 0; i < count; ++i) {
+        ib_uverbs_flow_spec_hdr header;
+        constexpr size_t kHeaderSize = 8;
+        static_assert(sizeof(header) == kHeaderSize);
+        if (bytes.size() < kHeaderSize)
+            return EINVAL;
+        std::memcpy(static_cast<void*>(&header), bytes.data(), kHeaderSize);
+        if (header.reserved != 0 || header.size < kHeaderSize || header.size > bytes.size())
+            return EINVAL;
+        if (const int error = add_spec(bytes.first(header.size), header.type, flow))
+            return error;
+        bytes = bytes.subspan(header.size);
+    }
+    return bytes.empty() ? 0 : EINVAL;
+}
+
+// An exact EtherType must agree with the layer above it.
+bool layers_agree(const FlowMatch& match) {
+    if (!match.has_ethernet || match.ether_type_mask != 0xffff)
+        return true;
+    if (match.has_ipv4)
+        return match.ether_type == kEtherTypeIpv4;
+    if (match.has_ipv6)
+        return match.ether_type == kEtherTypeIpv6;
+    return true;
+}
+
+int check_attributes(const ib_uverbs_create_flow& request, size_t specs_size) {
+    const ib_uverbs_flow_attr& attributes = request.flow_attr;
+    if (request.comp_mask != 0 || attributes.num_of_specs > kMaxSpecs ||
+        attributes.size != specs_size || attributes.reserved[0] != 0 || attributes.reserved[1] != 0)
+        return EINVAL;
+    if (attributes.type > static_cast<uint32_t>(FlowType::kSniffer) ||
+        attributes.port > kPortNumber)
+        return EINVAL;
+    if (attributes.flags != 0)
+        return EOPNOTSUPP;  // don't-trap and egress rules
+    if (attributes.priority > kMaxFlowPriority)
+        return ENOSPC;
+    if (attributes.type != static_cast<uint32_t>(FlowType::kNormal) && attributes.num_of_specs != 0)
+        return EINVAL;
+    return 0;
+}
+
+}  // namespace
+
+int create_flow(const Command& command) {
+    constexpr size_t kHeader = sizeof(ib_uverbs_create_flow);
+    ib_uverbs_create_flow request;
+    if (const int error = read_request(command.request.first(kHeader), request))
+        return error;
+    const std::span<const uint8_t> specs = command.request.subspan(kHeader);
+    if (const int error = check_attributes(request, specs.size()))
+        return error;
+    if (!all_zero(command.vendor_request))
+        return EOPNOTSUPP;  // counters
+    QueuePair* qp = find_qp(command.context, request.qp_handle);
+    if (qp == nullptr)
+        return EINVAL;
+
+    auto flow = std::make_unique<Flow>();
+    if (const int error = read_specs(specs, request.flow_attr.num_of_specs, *flow))
+        return error;
+    if (!layers_agree(flow->match) || (flow->drop && flow->has_tag))
+        return EINVAL;
+    Device& device = command.device();
+    flow->handle = allocate_flow_number(device);
+    flow->qp = qp;
+    flow->type = static_cast<FlowType>(request.flow_attr.type);
+    flow->priority = request.flow_attr.priority;
+    flow->sequence = device.next_flow_sequence++;
+    ++qp->use_count;
+    const uint32_t number = flow->handle;
+    device.flows.emplace(number, std::move(flow));
+    device.generation.fetch_add(1, std::memory_order_release);
+
+    ib_uverbs_create_flow_resp response{};
+    response.flow_handle = command.context.add(ObjectKind::kFlow, number);
+    write_response(command.response, response);
+    return 0;
+}
+
+int destroy_flow(const Command& command) {
+    ib_uverbs_destroy_flow request;
+    if (const int error = read_request(command.request, request))
+        return error;
+    if (request.comp_mask != 0)
+        return EINVAL;
+    const Flow* flow = find_flow(command.context, request.flow_handle);
+    if (flow == nullptr)
+        return ENOENT;
+    if (const int error = destroy_flow(command.device(), flow->handle))
+        return error;
+    command.context.handles.erase(request.flow_handle);
+    return 0;
+}
+
+}  // namespace softcx

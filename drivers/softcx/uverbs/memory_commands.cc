@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Protection domains and memory regions.
+#include <rdma/ib_user_verbs.h>
+#include <rdma/mlx5-abi.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "drivers/softcx/model/life.h"
+#include "drivers/softcx/uverbs/command.h"
+
+namespace softcx {
+
+namespace {
+
+#ifndef MADV_POPULATE_READ
+constexpr int MADV_POPULATE_READ = 22, MADV_POPULATE_WRITE = 23;
+#endif
+
+// IB_ACCESS_* that a raw packet device can take: local write, remote write, remote
+// read, remote atomic, and the optional range (relaxed ordering among it).
+constexpr uint32_t kLocalWrite = IB_UVERBS_ACCESS_LOCAL_WRITE;
+constexpr uint32_t kNeedLocalWrite = IB_UVERBS_ACCESS_REMOTE_WRITE | IB_UVERBS_ACCESS_REMOTE_ATOMIC;
+constexpr uint32_t kKnownAccess =
+    kLocalWrite | kNeedLocalWrite | IB_UVERBS_ACCESS_REMOTE_READ | IB_UVERBS_ACCESS_OPTIONAL_RANGE;
+
+bool page_allows(uint64_t page, bool writable) {
+    const auto size = static_cast<size_t>(::getpagesize());
+    if (::madvise(reinterpret_cast<void*>(page), size,
+                  writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0)
+        return true;
+    return errno == EINVAL;  // a kernel before 5.14 cannot tell
+}
+
+}  // namespace
+
+// The kernel pins the pages and so finds out; here every page is asked for, and the
+// access rights of the first and the last (a range over differing mappings is
+// caught by its ends only).
+bool memory_is_mapped(uint64_t address, uint64_t length, bool writable) {
+    const auto page_size = static_cast<uint64_t>(::getpagesize());
+    const uint64_t first = address & ~(page_size - 1);
+    if (length == 0 || address + length < address || address + length > ~uint64_t{0} - page_size)
+        return false;
+    const uint64_t end = (address + length + page_size - 1) & ~(page_size - 1);
+    constexpr uint64_t kPagesAtOnce = 4096;
+    unsigned char resident[kPagesAtOnce];
+    for (uint64_t from = first; from < end;) {
+        const uint64_t bytes = std::min(end - from, kPagesAtOnce * page_size);
+        if (::mincore(reinterpret_cast<void*>(from), bytes, resident) != 0)
+            return false;
+        from += bytes;
+    }
+    return page_allows(first, writable) && page_allows(end - page_size, writable);
+}
+
+int alloc_pd(const Command& command) {
+    Device& device = command.device();
+    auto pd = std::make_unique<ProtectionDomain>();
+    pd->pdn = allocate_pd_number(device);
+    const uint32_t number = pd->pdn;
+    device.pds.emplace(number, std::move(pd));
+
+    ib_uverbs_alloc_pd_resp response{};
+    response.pd_handle = command.context.add(ObjectKind::kProtectionDomain, number);
+    write_response(command.response, response);
+    write_response(command.vendor_response, mlx5_ib_alloc_pd_resp{.pdn = number});
+    return 0;
+}
+
+int dealloc_pd(const Command& command) {
+    ib_uverbs_dealloc_pd request;
+    if (const int error = read_request(command.request, request))
+        return error;
+    const ProtectionDomain* pd = find_pd(command.context, request.pd_handle);
+    if (pd == nullptr)
+        return ENOENT;
+    if (const int error = destroy_pd(command.device(), pd->pdn))
+        return error;
+    command.context.handles.erase(request.pd_handle);
+    return 0;
+}
+
+int reg_mr(const Command& command) {
+    ib_uverbs_reg_mr request;
+    if (const int error = read_request(command.request, request))
+        return error;
+    const auto page_mask = static_cast<uint64_t>(::getpagesize()) - 1;
+    if ((request.start & page_mask) != (request.hca_va & page_mask))
+        return EINVAL;
+    if ((request.access_flags & kNeedLocalWrite) != 0 && (request.access_flags & kLocalWrite) == 0)
+        return EINVAL;
+    if ((request.access_flags & ~kKnownAccess) != 0)
+        return (request.access_flags & IB_UVERBS_ACCESS_ON_DEMAND) != 0 ? EOPNOTSUPP : EINVAL;
+    ProtectionDomain* pd = find_pd(command.context, request.pd_handle);
+    if (pd == nullptr || request.length == 0 || request.start + request.length < request.start ||
+        request.hca_va + request.length < request.hca_va)
+        return EINVAL;
+    if (!memory_is_mapped(request.start, request.length, (request.access_flags & kLocalWrite) != 0))
+        return EFAULT;
+
+    Device& device = command.device();
+    auto mr = std::make_unique<MemoryRegion>();
+    mr->lkey = allocate_mkey(device);
+    mr->rkey = mr->lkey;
+    mr->pd = pd;
+    mr->start = request.start;
+    mr->length = request.length;
+    mr->iova = request.hca_va;
+    mr->access = request.access_flags;
+    ++pd->use_count;
+    const uint32_t key = mr->lkey;
+    device.mrs.emplace(key, std::move(mr));
+    device.generation.fetch_add(1, std::memory_order_release);
+
+    ib_uverbs_reg_mr_resp response{};
+    response.mr_handle = command.context.add(ObjectKind::kMemoryRegion, key);
+    response.lkey = key;
+    response.rkey = key;
+    write_response(command.response, response);
+    return 0;
+}
+
+int dereg_mr(const Command& command) {
+    ib_uverbs_dereg_mr request;
+    if (const int error = read_request(command.request, request))
+        return error;
+    const MemoryRegion* mr = find_mr(command.context, request.mr_handle);
+    if (mr == nullptr)
+        return ENOENT;
+    if (const int error = destroy_mr(command.device(), mr->lkey))
+        return error;
+    command.context.handles.erase(request.mr_handle);
+    return 0;
+}
+
+}  // namespace softcx
