@@ -73,7 +73,9 @@ Status Device::open(const Devargs& arguments, std::unique_ptr<Device>& out) {
     int count = 0;
     const std::unique_ptr<ibv_device*, FreeDeviceList> list(ibv_get_device_list(&count));
     if (list == nullptr) {
-        return failure(errno, "ibv_get_device_list: %s; is the ib_uverbs module loaded?",
+        return failure(errno,
+                       "ibv_get_device_list: %s; with a card, load the kernel module ib_uverbs; "
+                       "without one, start the program under softcx-run",
                        strerror(errno));
     }
     ibv_device* chosen = nullptr;
