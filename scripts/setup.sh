@@ -112,15 +112,18 @@ configure() {
     rm -f "$log"
 }
 
+# build DIR [TARGETS...]
 build() {
-    local dir=$1 log
+    local dir=$1 log start=$SECONDS
+    shift
     log=$(mktemp)
-    if ! ninja -C "$dir" -n 2>/dev/null | grep -q 'no work to do'; then
+    if ! ninja -C "$dir" -n "$@" 2>/dev/null | grep -q 'no work to do'; then
         say "building $dir"
     fi
-    if ! ninja -C "$dir" >"$log" 2>&1; then
+    if ! ninja -C "$dir" "$@" >"$log" 2>&1; then
         grep -E 'error|FAILED|undefined' -A 5 "$log" | head -n 60 >&2
         die "the build failed (log: $log)"
     fi
+    [ $((SECONDS - start)) -lt 5 ] || say "built in $((SECONDS - start)) s"
     rm -f "$log"
 }
