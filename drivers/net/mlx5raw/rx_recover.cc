@@ -21,6 +21,9 @@ Status RxQueue::set_state(ibv_wq_state state) {
         return failure(code, "RX queue %u: the work queue does not go to %s: %s", config_.queue,
                        state == IBV_WQS_RDY ? "RDY" : "RESET", strerror(code));
     }
+    if (state == IBV_WQS_RESET) {
+        rq_doorbell_.set(0);  // a ring in RESET has no receives
+    }
     return {};
 }
 

@@ -20,6 +20,25 @@ constexpr uint32_t kSpecTag = 0x1000, kSpecDrop = 0x1001;
 constexpr uint32_t kMaxSpecs = 10;  // IB_FLOW_SPEC_SUPPORT_LAYERS
 constexpr uint16_t kEtherTypeIpv4 = 0x0800, kEtherTypeIpv6 = 0x86dd;
 
+// The header, then a filter of values and one of masks. Either side of the ABI may
+// know more fields than the other (libibverbs sends IPv4 without its last four): a
+// short filter stands for zeros, a long one must be zero where it is not known.
+template <class Spec>
+int read_filters(std::span<const uint8_t> bytes, Spec& spec) {
+    constexpr size_t kHeader = offsetof(Spec, val);
+    const size_t size = (bytes.size() - kHeader) / 2;
+    if (bytes.size() < kHeader || (bytes.size() - kHeader) % 2 != 0)
+        return EINVAL;
+    const size_t known = std::min(size, sizeof(spec.val));
+    const std::span<const uint8_t> masks = bytes.subspan(kHeader + size);
+    if (!all_zero(masks.subspan(known)))
+        return EOPNOTSUPP;
+    spec = Spec{};
+    std::memcpy(static_cast<void*>(&spec.val), bytes.data() + kHeader, known);
+    std::memcpy(static_cast<void*>(&spec.mask), masks.data(), known);
+    return 0;
+}
+
 template <class Spec>
 int read_spec(std::span<const uint8_t> bytes, Spec& spec) {
     if (bytes.size() != sizeof(Spec))
@@ -30,7 +49,9 @@ int read_spec(std::span<const uint8_t> bytes, Spec& spec) {
 
 int add_ethernet(std::span<const uint8_t> bytes, FlowMatch& match) {
     ib_uverbs_flow_spec_eth spec;
-    if (read_spec(bytes, spec) != 0 || match.has_ethernet)
+    if (const int error = read_filters(bytes, spec))
+        return error;
+    if (match.has_ethernet)
         return EINVAL;
     match.has_ethernet = true;
     std::copy_n(spec.val.dst_mac, 6, match.dst_mac.begin());
@@ -47,7 +68,9 @@ int add_ethernet(std::span<const uint8_t> bytes, FlowMatch& match) {
 
 int add_ipv4(std::span<const uint8_t> bytes, FlowMatch& match) {
     ib_uverbs_flow_spec_ipv4 spec;
-    if (read_spec(bytes, spec) != 0 || match.has_ipv4 || match.has_ipv6)
+    if (const int error = read_filters(bytes, spec))
+        return error;
+    if (match.has_ipv4 || match.has_ipv6)
         return EINVAL;
     if (spec.mask.flags != 0)
         return EOPNOTSUPP;
@@ -67,7 +90,9 @@ int add_ipv4(std::span<const uint8_t> bytes, FlowMatch& match) {
 
 int add_ipv6(std::span<const uint8_t> bytes, FlowMatch& match) {
     ib_uverbs_flow_spec_ipv6 spec;
-    if (read_spec(bytes, spec) != 0 || match.has_ipv4 || match.has_ipv6)
+    if (const int error = read_filters(bytes, spec))
+        return error;
+    if (match.has_ipv4 || match.has_ipv6)
         return EINVAL;
     if (spec.mask.flow_label != 0 || spec.mask.reserved != 0)
         return EOPNOTSUPP;
@@ -87,7 +112,9 @@ int add_ipv6(std::span<const uint8_t> bytes, FlowMatch& match) {
 
 int add_ports(std::span<const uint8_t> bytes, uint32_t type, FlowMatch& match) {
     ib_uverbs_flow_spec_tcp_udp spec;
-    if (read_spec(bytes, spec) != 0 || match.has_tcp || match.has_udp)
+    if (const int error = read_filters(bytes, spec))
+        return error;
+    if (match.has_tcp || match.has_udp)
         return EINVAL;
     match.has_tcp = type == kSpecTcp;
     match.has_udp = type == kSpecUdp;
