@@ -17,6 +17,7 @@ inline constexpr uint32_t kMaxFrame = 10240;  // the longest frame that a wire c
 
 struct FrameRingHeader {
     alignas(64) std::atomic<uint64_t> head;  // bytes ever published (producer)
+    std::atomic<uint64_t> base;              // the position that lies at the start of the data
     alignas(64) std::atomic<uint64_t> tail;  // bytes ever released (consumer)
 };
 static_assert(sizeof(FrameRingHeader) == 128);
@@ -45,6 +46,7 @@ class FrameProducer {
           data_(data),
           size_(size),
           head_(header->head.load(std::memory_order_relaxed)),
+          base_(header->base.load(std::memory_order_relaxed)),
           tail_(header->tail.load(std::memory_order_acquire)) {}
 
     bool is_open() const noexcept { return header_ != nullptr; }
@@ -52,17 +54,20 @@ class FrameProducer {
     // Room for one frame, or nullptr when the ring is full.
     uint8_t* reserve(uint32_t length) noexcept {
         const uint64_t need = record_bytes(length);
-        if ((head_ ^ (head_ + need)) >> kRewindShift != 0)
-            rewind_if_empty();
-        const uint64_t to_end = size_ - (head_ & (size_ - 1));
+        if (((head_ - base_) ^ (head_ - base_ + need)) >> kHotShift != 0)
+            start_over_if_empty();
+        const uint64_t to_end = size_ - offset_of(head_);
         const uint64_t total = need > to_end ? to_end + need : need;
         if (head_ + total - tail_ > size_) {
             tail_ = header_->tail.load(std::memory_order_acquire);
             if (head_ + total - tail_ > size_)
                 return nullptr;
         }
-        if (need > to_end)
-            skip(to_end);
+        if (need > to_end) {
+            // Goes out with the next publish().
+            record_at(head_)->length = kSkip;
+            head_ += to_end;
+        }
         FrameRecord* record = record_at(head_);
         record->length = length;
         return reinterpret_cast<uint8_t*>(record + 1);
@@ -74,32 +79,31 @@ class FrameProducer {
     }
 
   private:
-    static constexpr uint32_t kRewindShift = 16;
+    static constexpr uint32_t kHotShift = 16;
 
+    uint64_t offset_of(uint64_t position) const noexcept {
+        return (position - base_) & (size_ - 1);
+    }
     FrameRecord* record_at(uint64_t position) noexcept {
-        return reinterpret_cast<FrameRecord*>(data_ + (position & (size_ - 1)));
+        return reinterpret_cast<FrameRecord*>(data_ + offset_of(position));
     }
 
-    // The skip record goes out with the next publish().
-    void skip(uint64_t to_end) noexcept {
-        record_at(head_)->length = kSkip;
-        head_ += to_end;
-    }
-
-    // While the consumer keeps up, the first 64 KiB are used again and again and
-    // stay in the cache. Called at each 64 KiB boundary, so there is room for the
-    // next record in front of the tail.
-    void rewind_if_empty() noexcept {
+    // While the consumer keeps up, the first 64 KiB are used again and again and stay
+    // in the cache. In an empty ring nothing is where it must stay, and the consumer
+    // reads `base` with the next `head`, before it looks for a record.
+    void start_over_if_empty() noexcept {
         tail_ = header_->tail.load(std::memory_order_acquire);
-        const uint64_t offset = head_ & (size_ - 1);
-        if (tail_ == head_ && offset != 0)
-            skip(size_ - offset);
+        if (tail_ != head_)
+            return;
+        base_ = head_;
+        header_->base.store(base_, std::memory_order_relaxed);
     }
 
     FrameRingHeader* header_ = nullptr;
     uint8_t* data_ = nullptr;
     uint64_t size_ = 0;
     uint64_t head_ = 0;
+    uint64_t base_ = 0;
     uint64_t tail_ = 0;  // as last seen
 };
 
@@ -111,6 +115,7 @@ class FrameConsumer {
           data_(data),
           size_(size),
           head_(header->head.load(std::memory_order_acquire)),
+          base_(header->base.load(std::memory_order_relaxed)),
           tail_(header->tail.load(std::memory_order_relaxed)) {}
 
     bool is_open() const noexcept { return header_ != nullptr; }
@@ -119,11 +124,11 @@ class FrameConsumer {
     std::span<const uint8_t> front() noexcept {
         for (;;) {
             if (tail_ == head_) {
-                head_ = header_->head.load(std::memory_order_acquire);
+                refresh();
                 if (tail_ == head_)
                     return {};
             }
-            const uint64_t offset = tail_ & (size_ - 1);
+            const uint64_t offset = (tail_ - base_) & (size_ - 1);
             const auto* record = reinterpret_cast<const FrameRecord*>(data_ + offset);
             const uint32_t length = record->length;
             if (length == kSkip) {
@@ -146,16 +151,22 @@ class FrameConsumer {
 
     // Drops everything that was published so far.
     void discard() noexcept {
-        head_ = header_->head.load(std::memory_order_acquire);
+        refresh();
         tail_ = head_;
         header_->tail.store(tail_, std::memory_order_release);
     }
 
   private:
+    void refresh() noexcept {
+        head_ = header_->head.load(std::memory_order_acquire);
+        base_ = header_->base.load(std::memory_order_relaxed);
+    }
+
     FrameRingHeader* header_ = nullptr;
     uint8_t* data_ = nullptr;
     uint64_t size_ = 0;
     uint64_t head_ = 0;  // as last seen
+    uint64_t base_ = 0;  // as it was with head_
     uint64_t tail_ = 0;
     uint32_t length_ = 0;  // of the frame that front() returned
 };

@@ -78,6 +78,19 @@ TEST_F(FrameRing, StaysInItsFirstPartWhileTheConsumerKeepsUp) {
     EXPECT_LT(highest - data.data(), 64 * 1024);
 }
 
+TEST_F(FrameRing, HasItsFullSizeAfterItStartedOver) {
+    for (int i = 0; i < 100; ++i) {
+        put(1000, 1);
+        take(1000);
+    }
+    uint32_t sent = 0;
+    while (put(1500, static_cast<uint8_t>(sent)))
+        ++sent;
+    EXPECT_GE(sent, kSize / record_bytes(1500) - 1);
+    for (uint32_t i = 0; i < sent; ++i)
+        ASSERT_EQ(take(1500), static_cast<uint8_t>(i));
+}
+
 TEST_F(FrameRing, AnUnpublishedFrameIsInvisibleToTheConsumerAndToASuccessor) {
     std::memset(producer.reserve(100), 1, 100);
     EXPECT_TRUE(consumer.front().empty());
