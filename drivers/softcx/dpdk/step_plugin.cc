@@ -5,13 +5,16 @@
 // no hardware, and softcx does not know DPDK: what joins them is one symbol.
 //
 // Without softcx in the process the plugin does nothing.
+#include <bus_vdev_driver.h>
 #include <dlfcn.h>
 #include <ethdev_driver.h>
 #include <rte_common.h>
+#include <rte_devargs.h>
 #include <rte_log.h>
 #include <rte_malloc.h>
 
 #include <array>
+#include <cerrno>
 #include <string_view>
 #include <vector>
 
@@ -138,6 +141,27 @@ int on_new_port(uint16_t port_id, rte_eth_event_type, void*, void*) {
     return 0;
 }
 
+void wrap_existing_ports() {
+    uint16_t port_id;
+    RTE_ETH_FOREACH_DEV(port_id) {
+        on_new_port(port_id, RTE_ETH_EVENT_NEW, nullptr, nullptr);
+    }
+}
+
+int probe(rte_vdev_device*) {
+    wrap_existing_ports();
+    return rte_eth_dev_callback_register(RTE_ETH_ALL, RTE_ETH_EVENT_NEW, on_new_port, nullptr);
+}
+
+int remove(rte_vdev_device*) {
+    return rte_eth_dev_callback_unregister(RTE_ETH_ALL, RTE_ETH_EVENT_NEW, on_new_port, nullptr);
+}
+
+constinit rte_vdev_driver driver = {.probe = probe, .remove = remove};
+
+// A callback can be registered only when EAL has memory, and must be before the
+// first port. A device of our own, first in the list, is probed just then. (The PCI
+// bus comes before the virtual one: hence wrap_existing_ports.)
 RTE_INIT(softcx_step_init) {
     log_type = rte_log_register_type_and_pick_level("softcx.step", RTE_LOG_INFO);
     run_device = reinterpret_cast<StepFunction>(dlsym(RTLD_DEFAULT, "softcx_step"));
@@ -145,7 +169,12 @@ RTE_INIT(softcx_step_init) {
         rte_log(RTE_LOG_DEBUG, log_type, "softcx_step: no softcx in this process, nothing to do\n");
         return;
     }
-    rte_eth_dev_callback_register(RTE_ETH_ALL, RTE_ETH_EVENT_NEW, on_new_port, nullptr);
+    driver.driver.name = "softcx_step";
+    rte_vdev_register(&driver);
+    if (rte_devargs_add(RTE_DEVTYPE_VIRTUAL, "softcx_step0") != 0) {
+        rte_log(RTE_LOG_ERR, log_type,
+                "softcx_step: EAL takes no device of ours: nothing runs softcx\n");
+    }
 }
 
 }  // namespace
