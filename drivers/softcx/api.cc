@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "drivers/softcx/engine.h"
+#include "drivers/softcx/model/counters.h"
 #include "drivers/softcx/model/machine.h"
 #include "drivers/softcx/model/port.h"
 #include "drivers/softcx/softcx.h"
@@ -33,28 +34,6 @@ const char* mode_text(const softcx::Machine& machine) {
     }
     return "?";
 }
-
-struct NamedCounter {
-    const char* name;
-    uint64_t softcx::PortCounters::*value;
-};
-
-constexpr NamedCounter kCounters[] = {
-    {"rx_packets", &softcx::PortCounters::rx_packets},
-    {"rx_bytes", &softcx::PortCounters::rx_bytes},
-    {"tx_packets", &softcx::PortCounters::tx_packets},
-    {"tx_bytes", &softcx::PortCounters::tx_bytes},
-    {"out_of_buffer", &softcx::PortCounters::out_of_buffer},
-    {"rx_no_flow", &softcx::PortCounters::rx_no_flow},
-    {"rx_wq_not_ready", &softcx::PortCounters::rx_wq_not_ready},
-    {"rx_too_long", &softcx::PortCounters::rx_too_long},
-    {"tx_wire_full", &softcx::PortCounters::tx_wire_full},
-    {"cq_overrun", &softcx::PortCounters::cq_overrun},
-    {"local_protection_errors", &softcx::PortCounters::local_protection_errors},
-    {"local_length_errors", &softcx::PortCounters::local_length_errors},
-    {"local_qp_errors", &softcx::PortCounters::local_qp_errors},
-    {"client_errors", &softcx::PortCounters::client_errors},
-};
 
 }  // namespace
 
@@ -134,10 +113,8 @@ SOFTCX_EXPORT unsigned long long softcx_counter(const char* device_name, const c
     if (device == nullptr || name == nullptr)
         return ~0ull;
     const std::lock_guard lock(device->mutex);
-    for (const NamedCounter& counter : kCounters)
-        if (std::strcmp(counter.name, name) == 0)
-            return device->port.counters.*counter.value;
-    return ~0ull;
+    const uint64_t* value = softcx::find_counter(device->port.counters, name);
+    return value != nullptr ? *value : ~0ull;
 }
 
 }  // extern "C"

@@ -2,10 +2,11 @@
 #include "drivers/softcx/model/machine.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -14,6 +15,7 @@
 
 #include "drivers/softcx/engine.h"
 #include "drivers/softcx/model/context.h"
+#include "drivers/softcx/model/counters.h"
 #include "drivers/softcx/model/events.h"
 #include "drivers/softcx/model/port.h"
 #include "drivers/softcx/wire/wire.h"
@@ -98,27 +100,31 @@ Machine* make_machine() {
     return made.release();
 }
 
-// The device thread: busy while packets move, then it yields, then it naps, so
-// that two processes can share one core.
+// The device thread: busy while packets move, else it naps, longer and longer. It
+// does not yield: a sleeper that wakes is run soon, while one that yields to a
+// polling program waits for the end of that program's time slice.
 void run_thread(Machine* machine) {
-    constexpr int kYields = 200;
-    constexpr std::chrono::microseconds kNap{50};
+    using std::chrono::microseconds;
+    constexpr microseconds kShortNap{20}, kLongNap{500};
+    constexpr int kNapsOfOneLength = 64;
+    ::prctl(PR_SET_TIMERSLACK, 1);
     // A program that steps the device does so soon after it opened it; a thread
     // that ran meanwhile would only make its first packets hard to repeat.
     if (machine->configuration.mode == Mode::kAuto)
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    int idle = 0;
+    microseconds nap = kShortNap;
+    int naps = 0;
     while (!machine->stopping.load(std::memory_order_acquire) &&
            !machine->client_steps.load(std::memory_order_relaxed)) {
         if (step_machine(*machine) != 0) {
-            idle = 0;
-        } else if (++idle < kYields) {
-            ::sched_yield();
-        } else {
-            std::this_thread::sleep_for(kNap);
+            nap = kShortNap;
+            naps = 0;
+            continue;
         }
+        std::this_thread::sleep_for(nap);
+        if (++naps % kNapsOfOneLength == 0)
+            nap = std::min(nap * 2, kLongNap);
     }
-    machine->thread_runs.store(false, std::memory_order_relaxed);
 }
 
 void start_thread(Machine& machine) {
@@ -128,7 +134,6 @@ void start_thread(Machine& machine) {
     sigset_t all, before;
     ::sigfillset(&all);
     ::pthread_sigmask(SIG_SETMASK, &all, &before);
-    machine.thread_runs.store(true, std::memory_order_relaxed);
     machine.thread = std::thread(run_thread, &machine);
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
@@ -209,7 +214,9 @@ void stop_machine() noexcept {
         ending->thread.join();
     for (const auto& device : ending->devices) {
         const std::lock_guard lock(device->mutex);
-        device->started.store(false, std::memory_order_release);
+        if (device->started.exchange(false))
+            log(LogLevel::kInfo, "%s: %s", device->name.c_str(),
+                describe(device->port.counters).c_str());
         device->port.wire.reset();
     }
 }

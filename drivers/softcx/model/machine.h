@@ -18,7 +18,6 @@ struct Machine {
     std::vector<std::unique_ptr<Device>> devices;  // none when the configuration is bad
     std::atomic<bool> stopping{false};
     std::atomic<bool> client_steps{false};  // somebody called softcx_step
-    std::atomic<bool> thread_runs{false};
     std::thread thread;
 };
 
