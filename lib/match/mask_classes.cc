@@ -3,6 +3,15 @@
 
 namespace tagwire::match {
 
+uint32_t MaskClasses::find_slowly(uint64_t keep, uint32_t any_source) const {
+    for (uint32_t cls = 0; cls < known_; ++cls) {
+        if (is(cls, keep, any_source)) {
+            return cls;
+        }
+    }
+    return kNoClass;
+}
+
 MaskClasses::Acquired MaskClasses::acquire_slowly(uint64_t keep, uint32_t any_source,
                                                   uint8_t& hint) {
     uint32_t idle = kNoClass;

@@ -18,6 +18,9 @@ struct MaskClass {
     // Multiplied once for all classes that a message is looked up in.
     static constexpr uint64_t source_place(uint32_t source) { return source * 0x9e3779b97f4a7c15u; }
 
+    RunIndex::Key key(uint64_t tag, uint32_t source) const {
+        return key(tag, source, source_place(source));
+    }
     RunIndex::Key key(uint64_t tag, uint32_t source, uint64_t source_place) const {
         return {tag & keep, source_place & directed, source | any_source};
     }
@@ -42,8 +45,16 @@ class MaskClasses {
         bool fresh;  // the number stands for another class than before, or for its first
     };
 
-    // The class of a receive; its table is ready for use. kNoClass when all numbers are taken by
-    // classes that have entries.
+    // The class of a receive, or kNoClass when it has no number.
+    uint32_t find(uint64_t ignore, uint32_t source) const {
+        const uint64_t keep = ~ignore;
+        const uint32_t any_source = source == kAnySource ? UINT32_MAX : 0;
+        const uint8_t hint = hints_[hint_of(keep, any_source)];
+        return is(hint, keep, any_source) ? hint : find_slowly(keep, any_source);
+    }
+
+    // As find, and gives it a number; its table is ready for use. kNoClass when all numbers are
+    // taken by classes that have entries.
     Acquired acquire(uint64_t ignore, uint32_t source) {
         const uint64_t keep = ~ignore;
         const uint32_t any_source = source == kAnySource ? UINT32_MAX : 0;
@@ -83,6 +94,7 @@ class MaskClasses {
         return classes_[cls].keep == keep && classes_[cls].any_source == any_source && cls < known_;
     }
 
+    uint32_t find_slowly(uint64_t keep, uint32_t any_source) const;
     Acquired acquire_slowly(uint64_t keep, uint32_t any_source, uint8_t& hint);
     void enliven(uint32_t cls);
     void retire(uint32_t cls);

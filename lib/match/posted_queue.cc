@@ -54,7 +54,7 @@ void PostedQueue::post(Slot slot, uint64_t tag, uint64_t ignore, uint32_t source
     }
     classes_.entry_added(cls);
     const MaskClass& mask = classes_[cls];
-    index_.insert(mask.table, slot, mask.key(tag, source, MaskClass::source_place(source)));
+    index_.insert(mask.table, slot, mask.key(tag, source));
     index_.node(slot).order = sequence | cls;
 }
 

@@ -68,6 +68,13 @@ class RunIndex {
     // The oldest entry with this key, or kNone. It is the first of its run.
     Slot find(const Table table, const Key& key) const { return walk(key, table[bucket_of(key)]); }
 
+    // The entry with the same key that was inserted next, or kNone.
+    Slot next_in_run(Slot slot) const {
+        const Node& node = nodes_[slot];
+        const bool last = node.peer == slot || (node.peer != kInterior && (node.peer & kFlag) != 0);
+        return last ? kNone : node.next;
+    }
+
     void insert(Table table, Slot slot, const Key& key) {
         uint32_t& bucket = table[bucket_of(key)];
         Node& node = nodes_[slot];

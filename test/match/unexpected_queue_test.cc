@@ -70,31 +70,77 @@ TEST_F(Unexpected, CursorSurvivesTheRemovalOfItsMessage) {
     EXPECT_EQ(queue_.find(1, 0, kAnySource), 32u);
 }
 
-TEST_F(Unexpected, SearchesBeyondTheClassCapAreCountedAndRight) {
-    Owned<UnexpectedQueue> queue{QueueConfig{64, 1, 1}};
-    for (Slot slot = 0; slot < kLong; ++slot) {
-        queue.append(slot, slot, 0);
-    }
-    ASSERT_EQ(queue.find(99, 0, kAnySource), kNone);
-    EXPECT_EQ(queue.find(4, 3, kAnySource), 4u);
-    EXPECT_EQ(queue.overflow_searches(), 1u);
+TEST_F(Unexpected, ClassesThatShareAHashSeeTheirOwnMessagesOnly) {
+    fill(0x100, 0);
+    queue_.append(0, 0x201, 3);
+    queue_.append(1, 0x202, 3);
+    EXPECT_EQ(queue_.find(0x202, 0, kAnySource), 1u);
+    EXPECT_EQ(queue_.find(0x2ff, 0xff, kAnySource), 0u);
+    EXPECT_EQ(queue_.find(0x202, 0, kAnySource), 1u);
+    EXPECT_EQ(queue_.find(0x202, 0, 3), 1u);
+    EXPECT_EQ(queue_.find(0x202, 0, 4), kNone);
+    EXPECT_EQ(queue_.find(0x200, 0, kAnySource), kNone);
+    EXPECT_EQ(queue_.own_hashes(), 0u);
 }
 
-TEST_F(Unexpected, ClassNumberIsReusedOnceItsHashIsEmpty) {
-    Owned<UnexpectedQueue> queue{QueueConfig{64, 1, 1}};
-    for (Slot slot = 0; slot < kLong; ++slot) {
-        queue.append(slot, slot, 0);
+// 1,000 messages in one run of the shared hash, and a class that wants the last one.
+class LongRun : public testing::Test {
+  protected:
+    LongRun() {
+        for (Slot slot = 0; slot < kMessages; ++slot) {
+            queue_.append(slot, slot, 0);
+        }
+        EXPECT_EQ(queue_.find(0, UINT64_MAX, kAnySource), 0u);
+        EXPECT_EQ(queue_.find(kMessages, UINT64_MAX, 1), kNone);
     }
-    ASSERT_EQ(queue.find(99, 0, kAnySource), kNone);
-    for (Slot slot = 0; slot < kLong; ++slot) {
-        queue.remove(slot);
+
+    static constexpr Slot kMessages = 1000;
+    Owned<UnexpectedQueue> queue_{QueueConfig{2 * kMessages, 1, 1}};
+};
+
+TEST_F(LongRun, CostlyClassGetsAHashOfItsOwn) {
+    for (int i = 0; i < 8; ++i) {
+        EXPECT_EQ(queue_.find(kMessages - 1, 0, kAnySource), kMessages - 1);
     }
-    for (Slot slot = 0; slot < kLong; ++slot) {
-        queue.append(slot, slot, 0);
+    EXPECT_EQ(queue_.own_hashes(), 1u);
+    const uint64_t steps = queue_.steps();
+    for (Slot slot = kMessages; slot > 0; --slot) {
+        EXPECT_EQ(queue_.take(slot - 1, 0, kAnySource), slot - 1);
     }
-    EXPECT_EQ(queue.find(4, 3, kAnySource), 4u);
-    EXPECT_EQ(queue.find(8, 3, kAnySource), 8u);
-    EXPECT_EQ(queue.overflow_searches(), 0u);
+    EXPECT_EQ(queue_.steps(), steps);
+    EXPECT_EQ(queue_.size(), 0u);
+}
+
+TEST_F(LongRun, ClassBeyondTheCapIsServedByTheSharedHash) {
+    for (int i = 0; i < 8; ++i) {
+        ASSERT_EQ(queue_.find(kMessages - 1, 0, kAnySource), kMessages - 1);
+    }
+    ASSERT_EQ(queue_.own_hashes(), 1u);
+    const uint64_t steps = queue_.steps();
+    EXPECT_EQ(queue_.find(kMessages - 8, 7, kAnySource), kMessages - 8);
+    EXPECT_GT(queue_.steps(), steps);
+    EXPECT_EQ(queue_.own_hashes(), 1u);
+}
+
+TEST_F(LongRun, HashOfItsOwnIsGivenUpWhenItIsEmptyAndAnotherClassNeedsIt) {
+    for (int i = 0; i < 8; ++i) {
+        ASSERT_EQ(queue_.find(kMessages - 1, 0, kAnySource), kMessages - 1);
+    }
+    for (Slot slot = 0; slot < kMessages; ++slot) {
+        queue_.remove(slot);
+    }
+    for (Slot slot = 0; slot < kMessages; ++slot) {
+        queue_.append(slot, slot, 0);
+    }
+    EXPECT_EQ(queue_.find(0, UINT64_MAX, kAnySource), 0u);
+    EXPECT_EQ(queue_.find(kMessages, UINT64_MAX, 1), kNone);
+    for (int i = 0; i < 8; ++i) {
+        EXPECT_EQ(queue_.find(kMessages - 8, 7, kAnySource), kMessages - 8);
+    }
+    const uint64_t steps = queue_.steps();
+    EXPECT_EQ(queue_.find(kMessages - 8, 7, kAnySource), kMessages - 8);
+    EXPECT_EQ(queue_.steps(), steps);
+    EXPECT_EQ(queue_.own_hashes(), 1u);
 }
 
 }  // namespace
