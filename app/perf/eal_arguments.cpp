@@ -140,7 +140,9 @@ EalArguments complete_eal_arguments(std::vector<std::string> given) {
     choose_memory(eal);
     choose_cores(eal);
     if (!has_option(eal.arguments, {"--log-level"})) {
+        // What the drivers tell at information level is in the path that this program prints.
         eal.arguments.emplace_back("--log-level=lib.eal:warning");
+        eal.arguments.emplace_back("--log-level=pmd.*:warning");
     }
     if (!has_option(eal.arguments, {"--telemetry", "--no-telemetry"})) {
         eal.arguments.emplace_back("--no-telemetry");

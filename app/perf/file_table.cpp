@@ -11,7 +11,7 @@ void begin_file_table(Report& report) {
                         {"messages", "messages", 10},
                         {"megabytes_per_second", "MB/s", 10},
                         {"sha256", "SHA-256", 66},
-                        {"name", " name", 0}});
+                        {"name", "name", 0}});
 }
 
 void add_file_row(Report& report, const FileRow& file, const char* direction) {
@@ -23,7 +23,7 @@ void add_file_row(Report& report, const FileRow& file, const char* direction) {
                     {"megabytes_per_second",
                      file.seconds > 0 ? static_cast<double>(file.size) / file.seconds / 1e6 : 0.0},
                     {"sha256", file.sha256},
-                    {"name", " " + file.name}});
+                    {"name", file.name}});
 }
 
 }  // namespace tagwire::perf

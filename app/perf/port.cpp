@@ -138,6 +138,11 @@ void Port::start() {
     started_ = true;
     rte_eth_link link{};
     for (int waited = 0; waited < kLinkWaitMs; waited += 10) {
+        // A polled device is one that runs: softcx lets this thread step it from now on.
+        rte_mbuf* early[1];
+        if (rte_eth_rx_burst(port_id_, 0, early, 1) == 1) {
+            rte_pktmbuf_free(early[0]);
+        }
         rte_eth_link_get_nowait(port_id_, &link);
         if (link.link_status == RTE_ETH_LINK_UP) {
             path_.link = link.link_speed == RTE_ETH_SPEED_NUM_UNKNOWN

@@ -20,6 +20,10 @@ std::string cell(const Json& value) {
     return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
+std::string aligned(const std::string& text, int width) {
+    return width == 0 ? "  " + text : fmt::format("{:>{}}", text, width);
+}
+
 }  // namespace
 
 Report::Report(std::string json_target)
@@ -47,7 +51,7 @@ void Report::begin_table(std::vector<Column> columns) {
     columns_ = std::move(columns);
     std::string line;
     for (const Column& column : columns_) {
-        line += fmt::format("{:>{}}", column.title, column.width);
+        line += aligned(column.title, column.width);
     }
     say(line);
 }
@@ -55,8 +59,7 @@ void Report::begin_table(std::vector<Column> columns) {
 void Report::add_row(Json row) {
     std::string line;
     for (const Column& column : columns_) {
-        line += fmt::format("{:>{}}", row.contains(column.key) ? cell(row[column.key]) : "-",
-                            column.width);
+        line += aligned(row.contains(column.key) ? cell(row[column.key]) : "-", column.width);
     }
     if (row.value("partial", false)) {
         line += "  (partial)";

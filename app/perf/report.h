@@ -18,7 +18,7 @@ class Report {
     struct Column {
         std::string key;    // in the JSON row
         std::string title;  // over the column
-        int width;
+        int width;  // right-aligned; 0: left-aligned, for the last one
     };
 
     // json_target: "" none, "-" standard output (text for people then goes to standard error).

@@ -1,0 +1,80 @@
+# shellcheck shell=bash
+# ./run test; sourced by ./run, which has set-up and build.
+
+test_usage() {
+    cat <<'EOF'
+usage: ./run test [OPTIONS] [-- MESON TEST ARGUMENTS]
+
+Builds, and runs every test: unit (pure, fast), sim (simulated network and time),
+e2e (processes on the software device). Exit status 0: all passed.
+
+  --suite NAME   only this suite: unit, sim or e2e (may be given again)
+  --filter TEXT  only tests whose name contains TEXT
+  --slow         the long forms too (more seeds, more operations, larger files)
+  --asan         an AddressSanitizer and UndefinedBehaviorSanitizer build in build-asan
+  --tsan         a ThreadSanitizer build in build-tsan
+  --list         the names of the tests
+EOF
+}
+
+dir=build
+filter=
+slow=
+list=
+options=()
+meson_arguments=()
+while [ $# -gt 0 ]; do
+    case "$1" in
+        -h | --help) test_usage; exit 0 ;;
+        --suite) meson_arguments+=(--suite "${2:?--suite needs a name}"); shift ;;
+        --filter) filter=${2:?--filter needs a text}; shift ;;
+        --slow) slow=1 ;;
+        --list) list=1 ;;
+        --asan) dir=build-asan; options=(-Db_sanitize=address,undefined -Db_lundef=false) ;;
+        --tsan) dir=build-tsan; options=(-Db_sanitize=thread -Db_lundef=false) ;;
+        --) shift; meson_arguments+=("$@"); break ;;
+        *) test_usage >&2; die "unknown option for test: $1" ;;
+    esac
+    shift
+done
+
+prepare "$dir" -- ${options[@]+"${options[@]}"}
+
+names() { meson test -C "$dir" --no-rebuild --list "${meson_arguments[@]}" 2>/dev/null | sed -n 's/^tagwire:[^ ]* \/ //p'; }
+
+if [ -n "$list" ]; then
+    meson test -C "$dir" --no-rebuild --list ${meson_arguments[@]+"${meson_arguments[@]}"}
+    exit
+fi
+if [ -n "$filter" ]; then
+    mapfile -t chosen < <(names | grep -F -- "$filter")
+    [ ${#chosen[@]} -gt 0 ] || die "no test has '$filter' in its name: ./run test --list"
+    meson_arguments+=("${chosen[@]}")
+fi
+[ -z "$slow" ] || export TAGWIRE_TEST_SLOW=1
+case "$dir" in
+    build-asan)
+        # DPDK and the loader keep memory until the end of the process; leaks of our own
+        # objects are looked for by tests that count them.
+        export ASAN_OPTIONS="detect_leaks=0:abort_on_error=1:${ASAN_OPTIONS:-}"
+        export UBSAN_OPTIONS="halt_on_error=1:print_stacktrace=1:${UBSAN_OPTIONS:-}"
+        meson_arguments+=(--timeout-multiplier 4)
+        ;;
+    build-tsan)
+        export TSAN_OPTIONS="halt_on_error=1:${TSAN_OPTIONS:-}"
+        meson_arguments+=(--timeout-multiplier 4)
+        ;;
+esac
+
+status=0
+meson test -C "$dir" --no-rebuild --print-errorlogs ${meson_arguments[@]+"${meson_arguments[@]}"} || status=$?
+# One line in a fixed form, whatever Meson's version prints.
+python3 - "$dir/meson-logs/testlog.json" <<'EOF' || status=1
+import json, sys
+results = [json.loads(line)["result"] for line in open(sys.argv[1])]
+good = sum(r in ("OK", "EXPECTEDFAIL") for r in results)
+skipped = results.count("SKIP")
+print(f"{good} passed, {len(results) - good - skipped} failed, {skipped} skipped")
+sys.exit(0 if good else 1)
+EOF
+exit "$status"
