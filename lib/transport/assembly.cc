@@ -309,6 +309,7 @@ bool Engine::line_up(Session& s, IncomingMessage* message) noexcept {
     if (after != nullptr && after->id == message->id) {
         return false;
     }
+    watch(s, s.busy());  // earlier ones are owed
     message->previous = after;
     message->next = after != nullptr ? after->next : s.unannounced;
     (after != nullptr ? after->next : s.unannounced) = message;

@@ -130,7 +130,8 @@ struct alignas(64) Session {
     bool sending() const noexcept {
         return oldest != nullptr || next_psn != una || grants != nullptr;
     }
-    bool busy() const noexcept { return sending() || receives != 0; }
+    // Something is owed by the other side.
+    bool busy() const noexcept { return sending() || receives != 0 || unannounced != nullptr; }
     bool is_received(uint64_t psn) const noexcept {
         const uint64_t bit = psn % wire::kPsnWindow;
         return (received[bit / 64] >> (bit % 64) & 1) != 0;

@@ -153,9 +153,9 @@ class Transport {
     // Queues a message. 0, or -EAGAIN (progress first), -EMSGSIZE, -EINVAL: no effect then.
     virtual int send(PeerId peer, SendOperation& operation) noexcept = 0;
 
-    // Gives an announced message its buffer. kReceiveDone follows, in this call's
-    // return value when the message is complete: 1 = done already (no event follows,
-    // the message is gone), 0 = an event will follow. Negative: -ECONNRESET, lost.
+    // Gives an announced message its buffer. 1 = done already: no event follows, the
+    // message is gone. 0 = kReceiveDone will follow. -ECONNRESET: the message was lost
+    // meanwhile; the operation is not taken, and its kMessageLost is on the way.
     virtual int accept(IncomingMessage& message, ReceiveOperation& operation) noexcept = 0;
 
     // Drops an announced message; its remaining payload is not fetched.

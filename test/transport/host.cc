@@ -82,9 +82,9 @@ void Host::accept(Received& entry, uint64_t capacity) {
     IncomingMessage* message = entry.message;
     entry.message = nullptr;
     const int result = transport->accept(*message, entry.operation);
-    if (result != 0) {
+    if (result == 1) {
         ++entry.ended;
-        entry.status = result == 1 ? 0 : result;
+        entry.status = 0;
     }
     node_.wake();
 }
