@@ -120,7 +120,7 @@ build() {
     if ! ninja -C "$dir" -n "$@" 2>/dev/null | grep -q 'no work to do'; then
         say "building $dir"
     fi
-    if ! ninja -C "$dir" "$@" >"$log" 2>&1; then
+    if ! ninja -j "$(nproc)" -C "$dir" "$@" >"$log" 2>&1; then
         grep -E 'error|FAILED|undefined' -A 5 "$log" | head -n 60 >&2
         die "the build failed (log: $log)"
     fi
