@@ -142,6 +142,17 @@ bool read_posted(EngineState& state, ReceivePort& port) noexcept {
     return false;
 }
 
+// Going to RESET leaves the record as it was; the client zeroes it before RDY.
+void check_reset_post(EngineState& state, ReceivePort& port) noexcept {
+    if (port.qp != nullptr || port.reset_post_reported)
+        return;
+    const uint32_t doorbell = read_doorbell(port.wq->doorbell);
+    if (doorbell == 0 || doorbell == port.wq->idle_doorbell)
+        return;
+    port.reset_post_reported = true;
+    report_client_error(state.device, ClientCheck::kReceiveInReset, port.wq->wqn);
+}
+
 }  // namespace
 
 void receive_on(EngineState& state, ReceivePort& port, const Reception& reception) noexcept {
@@ -200,11 +211,7 @@ void tend_idle_port(EngineState& state, ReceivePort& port) noexcept {
             flush_receive_port(state, port);
             break;
         case WqState::kReset:
-            if (port.qp == nullptr && !port.reset_post_reported &&
-                read_doorbell(port.wq->doorbell) != 0) {
-                port.reset_post_reported = true;
-                report_client_error(state.device, ClientCheck::kReceiveInReset, port.wq->wqn);
-            }
+            check_reset_post(state, port);
             break;
     }
 }

@@ -110,6 +110,7 @@ void engine_flush(Device& device, QueuePair& qp) noexcept {
 void engine_reset(WorkQueue& wq) noexcept {
     wq.consumer_index = 0;
     wq.available = 0;
+    wq.idle_doorbell = read_doorbell(wq.doorbell);
     wq.injected_syndrome = 0;
 }
 

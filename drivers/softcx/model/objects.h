@@ -83,8 +83,9 @@ struct WorkQueue {
     bool wqe_has_signature = false;
     volatile uint32_t* doorbell = nullptr;  // [0]: receive counter, 16 bits, big endian
     uint16_t consumer_index = 0;
-    uint16_t available = 0;   // posted WQEs, as the engine last read from the doorbell
-    uint32_t user_index = 0;  // CQE version 1 names the ring by this (srqn_uidx)
+    uint16_t available = 0;      // posted WQEs, as the engine last read from the doorbell
+    uint32_t idle_doorbell = 0;  // the record as it was when the ring went to RESET
+    uint32_t user_index = 0;     // CQE version 1 names the ring by this (srqn_uidx)
     bool vlan_strip = false;
     bool scatter_fcs = false;
     uint8_t injected_syndrome = 0;  // not 0: the next WQE completes with it (the engine clears it)

@@ -5,6 +5,7 @@
 
 #include <bit>
 
+#include "drivers/softcx/engine.h"
 #include "drivers/softcx/model/capabilities.h"
 #include "drivers/softcx/model/events.h"
 #include "drivers/softcx/model/life.h"
@@ -84,6 +85,7 @@ int make_cq(const Command& command, const CqRequest& request, CompletionQueue** 
     cq->doorbell = reinterpret_cast<volatile uint32_t*>(vendor.db_addr);
     cq->ignore_overrun = (request.flags & IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN) != 0;
     cq->channel = channel;
+    engine_prepare(*cq);
     if (channel != nullptr)
         ++channel->use_count;
     *made = cq.get();
