@@ -130,7 +130,7 @@ constinit rte_vdev_driver vdev_driver = {
 
 using tagwire::mlx5raw::vdev_driver;
 namespace tagwire::mlx5raw {
-RTE_LOG_REGISTER_SUFFIX(log_type, net.mlx5raw, INFO)
+RTE_LOG_REGISTER(log_type, pmd.net.mlx5raw, INFO)
 }  // namespace tagwire::mlx5raw
 RTE_PMD_REGISTER_VDEV(net_mlx5raw, vdev_driver);
 RTE_PMD_REGISTER_PARAM_STRING(net_mlx5raw, MLX5RAW_ARG_IBDEV
