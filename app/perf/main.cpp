@@ -43,6 +43,15 @@ CommandLine split(int argc, char** argv) {
     return line;
 }
 
+// Before the EAL takes its time.
+void check_addresses(const Options& options) {
+    for (const std::string& text : {options.ip, options.server}) {
+        if (!text.empty()) {
+            parse_address(text, options.udp_port);
+        }
+    }
+}
+
 void run(const Options& options, Report& report) {
     const Port port(options.port, options.mtu);
     report.set_path(port.path());
@@ -103,6 +112,7 @@ ExitCode main_program(int argc, char** argv) {
     CommandLine line = split(argc, argv);
     try {
         const Options options = parse_options(static_cast<int>(line.own.size()), line.own.data());
+        check_addresses(options);
         Report report(options.json);
         report.set("role", options.role == Role::kServer ? "server" : "client");
         const EalArguments eal = complete_eal_arguments(std::move(line.eal));

@@ -31,46 +31,62 @@ struct SizeTexts {
 
 void add_common(CLI::App& app, Options& options) {
     app.add_option("--ip", options.ip,
-                   "this side's IP address (default: 10.x.y.z, the last bytes of the MAC address)");
+                   "this side's IP address (default: 10.x.y.z, the last bytes of the MAC address)")
+        ->type_name("ADDRESS");
     app.add_option("-p,--udp-port", options.udp_port, "UDP port, of both sides")
         ->capture_default_str()
-        ->check(CLI::Range(1, 65535));
-    app.add_option("-P,--port", options.port, "ethdev port")->capture_default_str();
+        ->check(CLI::Range(1, 65535))
+        ->type_name("PORT");
+    app.add_option("-P,--port", options.port, "number of the ethdev port")
+        ->capture_default_str()
+        ->type_name("N");
     app.add_option("-m,--mtu", options.mtu, "MTU to set on the port (default: the port's)")
-        ->check(CLI::Range(1280, 9600));
+        ->check(CLI::Range(1280, 9600))
+        ->type_name("BYTES");
     app.add_option("--timeout", options.timeout_s, "seconds until a silent peer is an error")
         ->capture_default_str()
-        ->check(CLI::Range(0.1, 3600.0));
+        ->check(CLI::Range(0.1, 3600.0))
+        ->type_name("SECONDS");
     app.add_option("--json", options.json,
                    "write the results as JSON to FILE ('-': standard output)")
         ->type_name("FILE");
-    app.add_flag("!--no-progress", options.progress, "no progress display");
-    app.add_option("--dir", options.directory, "folder for received files")->capture_default_str();
+    app.add_flag_callback(
+        "--no-progress", [&options] { options.progress = false; }, "no progress display");
+    app.add_option("--dir", options.directory, "folder for received files")
+        ->capture_default_str()
+        ->type_name("FOLDER");
 }
 
 void add_pingpong(CLI::App& client, Options& options, SizeTexts& texts) {
     CLI::App* app = client.add_subcommand("pingpong", "latency: one message there, one back");
     app->add_option("-s,--size", texts.pingpong, "message sizes: 8 or 8,64,4K or 1:64K")
-        ->capture_default_str();
+        ->capture_default_str()
+        ->type_name("SIZE");
     app->add_option("-n,--iters", options.pingpong.iterations, "round trips per size")
         ->capture_default_str()
-        ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 28));
+        ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 28))
+        ->type_name("N");
     app->add_option("-W,--warmup", options.pingpong.warmup, "round trips before measuring")
-        ->capture_default_str();
+        ->capture_default_str()
+        ->type_name("N");
 }
 
 void add_stream(CLI::App& client, Options& options, SizeTexts& texts) {
     CLI::App* app = client.add_subcommand("stream", "message rate and bandwidth, one way");
     app->add_option("-s,--size", texts.stream, "message sizes: 8 or 8,64,4K or 1:64K")
-        ->capture_default_str();
+        ->capture_default_str()
+        ->type_name("SIZE");
     app->add_option("-n,--iters", options.stream.iterations, "messages per size")
         ->capture_default_str()
-        ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 36));
+        ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 36))
+        ->type_name("N");
     app->add_option("-W,--warmup", options.stream.warmup, "messages before measuring")
-        ->capture_default_str();
+        ->capture_default_str()
+        ->type_name("N");
     app->add_option("-w,--window", options.stream.window, "messages outstanding")
         ->capture_default_str()
-        ->check(CLI::Range(1, 4096));
+        ->check(CLI::Range(1, 4096))
+        ->type_name("N");
     app->add_flag("-c,--check", options.stream.check, "fill and verify every message");
 }
 
@@ -81,7 +97,8 @@ void add_file(CLI::App& client, Options& options, SizeTexts& texts) {
                   "then receive what the server shares (into --dir)");
     app->add_option("--max-message", texts.max_message,
                     "longest message (sizes are mixed up to it)")
-        ->capture_default_str();
+        ->capture_default_str()
+        ->type_name("SIZE");
 }
 
 void check_combination(const Options& options) {
@@ -124,7 +141,7 @@ Options parse_options(int argc, char** argv) {
         ->type_name("PATH");
 
     CLI::App* client = app.add_subcommand("client", "run one test against a server");
-    client->add_option("server", options.server, "the server's address: IP or IP:PORT")
+    client->add_option("address", options.server, "the server's address: IP or IP:PORT")
         ->required()
         ->type_name("ADDRESS");
     add_common(*client, options);
