@@ -88,6 +88,7 @@ int make_cq(const Command& command, const CqRequest& request, CompletionQueue** 
     engine_prepare(*cq);
     if (channel != nullptr)
         ++channel->use_count;
+    engine_prepare(*cq);
     *made = cq.get();
     device.cqs.emplace(cq->cqn, std::move(cq));
     device.generation.fetch_add(1, std::memory_order_release);

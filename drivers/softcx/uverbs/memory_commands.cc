@@ -23,12 +23,22 @@ constexpr uint32_t kNeedLocalWrite = IB_UVERBS_ACCESS_REMOTE_WRITE | IB_UVERBS_A
 constexpr uint32_t kKnownAccess =
     kLocalWrite | kNeedLocalWrite | IB_UVERBS_ACCESS_REMOTE_READ | IB_UVERBS_ACCESS_OPTIONAL_RANGE;
 
+bool populate(const void* page, size_t size, bool writable) {
+    return ::madvise(const_cast<void*>(page), size,
+                     writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0;
+}
+
+// EINVAL means "no such rights", and also "no such advice" before Linux 5.14: asked
+// once with a page that has all rights.
+bool can_populate(size_t page_size) {
+    alignas(4096) static unsigned char page[4096];
+    static const bool can = page_size == sizeof(page) && populate(page, sizeof(page), true);
+    return can;
+}
+
 bool page_allows(uint64_t page, bool writable) {
     const auto size = static_cast<size_t>(::getpagesize());
-    if (::madvise(reinterpret_cast<void*>(page), size,
-                  writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0)
-        return true;
-    return errno == EINVAL;  // a kernel before 5.14 cannot tell
+    return !can_populate(size) || populate(reinterpret_cast<const void*>(page), size, writable);
 }
 
 }  // namespace

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "drivers/softcx/model/configuration.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+namespace softcx {
+namespace {
+
+std::map<std::string, std::string> environment;
+
+const char* get(const char* name) {
+    const auto found = environment.find(name);
+    return found == environment.end() ? nullptr : found->second.c_str();
+}
+
+bool read(std::map<std::string, std::string> values, Configuration& configuration,
+          std::string& error) {
+    environment = std::move(values);
+    return read_configuration(get, configuration, error);
+}
+
+TEST(Configuration, DefaultIsOneLoopedDevice) {
+    Configuration configuration;
+    std::string error;
+    ASSERT_TRUE(read({}, configuration, error));
+    EXPECT_EQ(configuration.devices, 1u);
+    EXPECT_EQ(configuration.wire, "loopback");
+    EXPECT_EQ(configuration.mode, Mode::kAuto);
+    EXPECT_FALSE(configuration.mac);
+}
+
+TEST(Configuration, TwoDevicesAreAPair) {
+    Configuration configuration;
+    std::string error;
+    ASSERT_TRUE(read({{"SOFTCX_DEVICES", "2"}}, configuration, error));
+    EXPECT_EQ(configuration.wire, "pair");
+}
+
+TEST(Configuration, ReadsEveryVariable) {
+    Configuration configuration;
+    std::string error;
+    ASSERT_TRUE(read({{"SOFTCX_DEVICES", "3"},
+                      {"SOFTCX_WIRE", "switch:lab"},
+                      {"SOFTCX_MODE", "thread"},
+                      {"SOFTCX_MAC", "02:00:00:00:0a:Ff"},
+                      {"SOFTCX_LOG", "debug"}},
+                     configuration, error))
+        << error;
+    EXPECT_EQ(configuration.devices, 3u);
+    EXPECT_EQ(configuration.wire, "switch:lab");
+    EXPECT_EQ(configuration.mode, Mode::kThread);
+    EXPECT_EQ(*configuration.mac, (MacAddress{2, 0, 0, 0, 0x0a, 0xff}));
+    EXPECT_EQ(configuration.log, LogLevel::kDebug);
+}
+
+TEST(Configuration, NamesTheValueAndTheRemedy) {
+    const std::map<std::string, std::string> wrong[] = {
+        {{"SOFTCX_DEVICES", "0"}},
+        {{"SOFTCX_DEVICES", "33"}},
+        {{"SOFTCX_DEVICES", "2x"}},
+        {{"SOFTCX_DEVICES", ""}},
+        {{"SOFTCX_WIRE", "cable"}},
+        {{"SOFTCX_WIRE", "switch:"}},
+        {{"SOFTCX_WIRE", "pair"}},
+        {{"SOFTCX_MODE", "fast"}},
+        {{"SOFTCX_MAC", "01:00:00:00:00:01"}},
+        {{"SOFTCX_MAC", "02:00:00:00:00"}},
+        {{"SOFTCX_MAC", "02:00:00:00:00:01:02"}},
+        {{"SOFTCX_MAC", "00:00:00:00:00:00"}},
+        {{"SOFTCX_LOG", "loud"}},
+    };
+    for (const auto& values : wrong) {
+        Configuration configuration;
+        std::string error;
+        EXPECT_FALSE(read(values, configuration, error)) << values.begin()->second;
+        const std::string named = values.begin()->first + "=" + values.begin()->second;
+        EXPECT_EQ(error.rfind(named, 0), 0u) << error;
+        EXPECT_GT(error.size(), named.size() + 10) << error;
+    }
+}
+
+}  // namespace
+}  // namespace softcx
