@@ -18,7 +18,8 @@ esac
 server_mac=02:00:00:00:10:01 client_mac=02:00:00:00:10:02
 
 # shellcheck disable=SC2086
-timeout 100 "$run" --log info --wire switch:$switch --mac $server_mac "$program" --server -d mlx5_0 \
+timeout 100 "$run" --log info --wire switch:$switch --mac $server_mac \
+    stdbuf -oL "$program" --server -d mlx5_0 \
     --source_mac $server_mac --dest_mac $client_mac $options >"$scratch/server" 2>&1 &
 server=$!
 # The server must have its receives posted before the client sends.

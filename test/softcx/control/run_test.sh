@@ -14,6 +14,7 @@ check() {
     shift 3
     timeout 60 "$@" >"$scratch/output" 2>&1
     status=$?
+    echo >>"$scratch/output"
     if [ $status -ne "$expected" ] || ! grep -qE -- "$pattern" "$scratch/output"; then
         echo "FAILED: $name: status $status (expected $expected), looking for: $pattern"
         sed 's/^/    /' "$scratch/output"
