@@ -178,6 +178,11 @@ int Endpoint::open_peer(tw_addr address, PeerId* peer) noexcept {
     if (remote == nullptr) {
         return fail(EINVAL, "address %" PRIu64 " is not in the endpoint's address vector", address);
     }
+    const transport::EndpointAddress& own = worker_.address();
+    if (remote->ip == own.ip && remote->udp_port == own.udp_port) {
+        return fail(EOPNOTSUPP, "%s is an endpoint of this worker: the wire brings no frame back",
+                    transport::format(*remote).c_str());
+    }
     if (address >= peers_.size()) {
         peers_.resize(av_->size(), transport::kNoPeer);
     }

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "test/tagwire/sim_peer.h"
+
+#include <cstring>
+
+#include "lib/tagwire/address.h"
+#include "lib/tagwire/endpoint.h"
+#include "test/sim/nic.h"
+
+namespace tagwire::test {
+
+SimPeer::SimPeer(sim::Node& node, const PeerOptions& options) : node_(node), options_(options) {
+    start();
+}
+
+void SimPeer::start() {
+    const tw_nic nic = sim::nic(node_);
+    tw_worker_attr attr;
+    tw_worker_attr_init(&attr);
+    attr.nic = &nic;
+    attr.address = from_transport(node_.address());
+    std::copy(node_.mac().begin(), node_.mac().end(), attr.mac);
+    attr.packet_pool = node_.pool();
+    attr.max_peers = 16;
+    attr.max_operations = options_.max_operations;
+    attr.peer_timeout_ms = options_.peer_timeout_ms;
+    attr.unexpected_bytes = options_.unexpected_bytes;
+    attr.random_seed = 1000 * ++life_ + node_.index() + 1;
+    ASSERT_EQ(tw_worker_open(&attr, &worker), 0) << tw_last_error();
+    const tw_cq_attr cq_attr{sizeof(tw_cq_attr), options_.cq_entries};
+    ASSERT_EQ(tw_av_open(worker, &av), 0) << tw_last_error();
+    ASSERT_EQ(tw_cq_open(worker, &cq_attr, &cq), 0) << tw_last_error();
+    ASSERT_EQ(tw_ep_open(worker, nullptr, &ep), 0) << tw_last_error();
+    ASSERT_EQ(tw_ep_bind_av(ep, av), 0) << tw_last_error();
+    ASSERT_EQ(tw_ep_bind_cq(ep, cq, TW_SEND | TW_RECV), 0) << tw_last_error();
+    ASSERT_EQ(tw_ep_enable(ep), 0) << tw_last_error();
+    node_.run([this] { return turn(); });
+}
+
+void SimPeer::die() {
+    node_.stop();
+    delete ep;
+    delete cq;
+    delete av;
+    delete worker;
+    ep = nullptr;
+    cq = nullptr;
+    av = nullptr;
+    worker = nullptr;
+}
+
+uint64_t SimPeer::turn() {
+    tw_progress(worker);
+    if (read_completions) {
+        drain();
+    }
+    return tw_worker_deadline(worker);
+}
+
+void SimPeer::drain() {
+    tw_cq_entry entry;
+    for (;;) {
+        const ssize_t count = tw_cq_read(cq, &entry, 1);
+        if (count == 1) {
+            ((entry.flags & TW_SEND) != 0 ? sent : received).push_back(entry);
+        } else if (count == -TW_EAVAIL) {
+            tw_cq_error error;
+            ASSERT_EQ(tw_cq_readerr(cq, &error), 1);
+            errors.push_back(error);
+        } else {
+            ASSERT_EQ(count, -EAGAIN);
+            return;
+        }
+    }
+}
+
+tw_address SimPeer::name() const {
+    tw_address address = from_transport(node_.address());
+    return address;
+}
+
+tw_addr SimPeer::address_of(const SimPeer& other) {
+    const tw_address address = other.name();
+    tw_addr index = 0;
+    EXPECT_EQ(tw_av_insert(av, &address, &index), 0) << tw_last_error();
+    return index;
+}
+
+void SimPeer::send(const SimPeer& to, uint64_t tag, const std::string& payload, void* context) {
+    const std::string& kept = payloads_.emplace_back(payload);
+    ASSERT_EQ(tw_tsend(ep, kept.data(), kept.size(), address_of(to), tag, context), 0)
+        << tw_last_error();
+    wake();
+}
+
+void SimPeer::receive(std::string& buffer, uint64_t tag, uint64_t ignore, tw_addr source,
+                      void* context) {
+    ASSERT_EQ(tw_trecv(ep, buffer.data(), buffer.size(), source, tag, ignore, context), 0)
+        << tw_last_error();
+    wake();
+}
+
+uint64_t SimPeer::stat(const std::string& name) const {
+    std::vector<tw_stat> stats(static_cast<size_t>(tw_worker_stats(worker, nullptr, 0)));
+    tw_worker_stats(worker, stats.data(), static_cast<int>(stats.size()));
+    for (const tw_stat& stat : stats) {
+        if (name == stat.name) {
+            return stat.value;
+        }
+    }
+    ADD_FAILURE() << "no counter " << name;
+    return 0;
+}
+
+std::string pattern(uint64_t tag, size_t length) {
+    std::string bytes(length, '\0');
+    uint64_t state = tag * 0x9e3779b97f4a7c15u + length;
+    size_t at = 0;
+    for (; at + 8 <= length; at += 8) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        std::memcpy(bytes.data() + at, &state, 8);
+    }
+    for (; at < length; ++at) {
+        bytes[at] = static_cast<char>(at + tag);
+    }
+    return bytes;
+}
+
+}  // namespace tagwire::test

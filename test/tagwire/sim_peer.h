@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A program on a simulated machine that uses the public API, and what it saw.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tagwire/tagwire.h"
+#include "test/sim/simulator.h"
+
+namespace tagwire::test {
+
+inline constexpr uint64_t kSecond = 1'000'000'000;
+
+struct PeerOptions {
+    uint32_t max_operations = 4096;
+    uint32_t cq_entries = 0;
+    uint32_t peer_timeout_ms = 0;
+    uint64_t unexpected_bytes = 0;
+};
+
+class SimPeer {
+  public:
+    explicit SimPeer(sim::Node& node, const PeerOptions& options = {});
+    ~SimPeer() { die(); }
+
+    void start();
+    // As if the process were killed: nothing is closed in order.
+    void die();
+
+    tw_addr address_of(const SimPeer& other);
+    tw_address name() const;
+
+    // Each wakes the program and expects success. The payload is kept.
+    void send(const SimPeer& to, uint64_t tag, const std::string& payload, void* context = nullptr);
+    void receive(std::string& buffer, uint64_t tag, uint64_t ignore = 0,
+                 tw_addr source = TW_ADDR_UNSPEC, void* context = nullptr);
+    void wake() { node_.wake(); }
+
+    uint64_t stat(const std::string& name) const;
+
+    // Completions in their order, receives and sends apart; errors of both.
+    std::vector<tw_cq_entry> received;
+    std::vector<tw_cq_entry> sent;
+    std::vector<tw_cq_error> errors;
+    size_t ended() const { return received.size() + sent.size() + errors.size(); }
+    bool read_completions = true;
+
+    tw_worker* worker = nullptr;
+    tw_av* av = nullptr;
+    tw_cq* cq = nullptr;
+    tw_ep* ep = nullptr;
+
+  private:
+    uint64_t turn();
+    void drain();
+
+    sim::Node& node_;
+    PeerOptions options_;
+    uint64_t life_ = 0;
+    std::deque<std::string> payloads_;
+};
+
+// Two machines and a network.
+class SimPair : public testing::Test {
+  protected:
+    bool run(const std::function<bool()>& done, uint64_t limit = 10 * kSecond) {
+        return simulator.run_until(done, limit);
+    }
+    // Everything that is under way arrives.
+    void settle() { simulator.run_for(kSecond / 100); }
+
+    sim::Simulator simulator{sim::seed() + 1};
+    SimPeer a{simulator.add_node()};
+    SimPeer b{simulator.add_node()};
+};
+
+// Bytes that differ for each tag and at each place.
+std::string pattern(uint64_t tag, size_t length);
+
+}  // namespace tagwire::test
