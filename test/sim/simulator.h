@@ -106,6 +106,7 @@ class Simulator {
     // Until `done` (true) or until `limit_ns` passed or nothing is left to happen (false).
     bool run_until(const std::function<bool()>& done, uint64_t limit_ns);
     void run_for(uint64_t duration_ns);
+    void sleep(uint64_t duration_ns) { now_ += duration_ns; }  // nobody's turn comes meanwhile
 
     // Puts a frame on the wire to `node`, past all faults.
     void inject(Node& node, const Frame& frame) { node.deliver(frame); }

@@ -58,6 +58,8 @@ class Host {
     void stop();  // the operations outstanding stay kPending
     void restart() {
         stop();
+        sent.clear();
+        received.clear();
         start();
     }
 

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Messages that nobody takes: the sender is held back, nothing is lost.
+#include "lib/transport/budget.h"
+
+#include "test/transport/host.h"
+
+namespace transport_test {
+namespace {
+
+class Budget : public testing::Test {
+  protected:
+    static TransportConfig tight(const sim::Node& node) {
+        TransportConfig config = small_config(node);
+        config.max_incoming_messages = 64;  // 8 peers: 4 units each, and 32 for all
+        return config;
+    }
+
+    bool run(const std::function<bool()>& done, uint64_t limit = kSecond) {
+        return simulator.run_until(done, limit);
+    }
+
+    sim::Simulator simulator{5};
+    Host a{simulator.add_node()};
+    sim::Node& node_b = simulator.add_node();
+    Host b{node_b, tight(node_b)};
+    Host c{simulator.add_node()};
+};
+
+TEST_F(Budget, holds_back_a_sender_and_loses_nothing) {
+    b.accept_at_once = false;
+    const PeerId to_b = a.peer(b);
+    for (uint64_t tag = 0; tag < 500; ++tag) {
+        a.send(to_b, tag, tag % 2 == 0 ? 8 : 700);
+    }
+
+    EXPECT_FALSE(run([&] { return a.sends_pending() == 0; }, 100 * kMs));
+
+    EXPECT_LE(b.count(Counter::held_units_peak), 64u);
+    EXPECT_GT(a.count(Counter::credit_stalls), 0u);
+    EXPECT_EQ(b.count(Counter::drop_over_budget), 0u);
+    EXPECT_EQ(a.count(Counter::retransmits), 0u);
+    b.accept_at_once = true;
+    for (size_t i = 0; i < b.received.size(); ++i) {
+        if (b.received[i].message != nullptr) {
+            b.accept(b.received[i]);
+        }
+    }
+    ASSERT_TRUE(run([&] { return a.sends_pending() == 0 && b.received.size() == 500; }));
+    for (uint64_t tag = 0; tag < 500; ++tag) {
+        EXPECT_EQ(b.received[tag].header.tag, tag);
+        EXPECT_EQ(b.received[tag].buffer, a.sent[tag].payload);
+    }
+}
+
+TEST_F(Budget, used_up_by_one_peer_leaves_another_its_share) {
+    b.accept_at_once = false;
+    const PeerId a_to_b = a.peer(b);
+    for (uint64_t tag = 0; tag < 500; ++tag) {
+        a.send(a_to_b, tag, 8);
+    }
+    run([&] { return false; }, 100 * kMs);
+
+    const PeerId c_to_b = c.peer(b);
+    Sent& sent = c.send(c_to_b, 1000, 8);
+
+    ASSERT_TRUE(run([&] { return sent.status == 0; }));
+}
+
+TEST_F(Budget, used_up_does_not_stop_a_message_that_was_accepted) {
+    b.accept_at_once = false;
+    const PeerId to_b = a.peer(b);
+    Sent& large = a.send(to_b, 0, 300'000);
+    for (uint64_t tag = 1; tag < 300; ++tag) {
+        a.send(to_b, tag, 8);
+    }
+    ASSERT_TRUE(run([&] { return !b.received.empty(); }));
+    run([&] { return false; }, 100 * kMs);
+
+    b.accept(b.received[0]);
+
+    ASSERT_TRUE(run([&] { return large.status == 0 && b.received[0].ended == 1; }));
+    EXPECT_EQ(b.received[0].buffer, large.payload);
+}
+
+TEST_F(Budget, of_two_that_flood_each_other_does_not_deadlock) {
+    b.accept_at_once = false;
+    const PeerId to_b = a.peer(b);
+    const PeerId to_a = b.peer(a);
+    for (uint64_t tag = 0; tag < 300; ++tag) {
+        a.send(to_b, tag, 400);
+        b.send(to_a, tag, 400);
+    }
+    run([&] { return false; }, 50 * kMs);
+    b.accept_at_once = true;
+    for (size_t i = 0; i < b.received.size(); ++i) {
+        if (b.received[i].message != nullptr) {
+            b.accept(b.received[i]);
+        }
+    }
+
+    ASSERT_TRUE(run([&] { return a.sends_pending() + b.sends_pending() == 0; }));
+}
+
+TEST(ReceiveBudgetTest, gives_back_what_it_promised) {
+    ReceiveBudget budget(1000, 10);  // 50 each, 500 shared
+    uint32_t committed = 0;
+    const uint32_t first = budget.promise(committed, 0);
+    EXPECT_EQ(first, 50u + 500 / 4);
+    EXPECT_EQ(committed, first);
+
+    budget.release(committed, first);
+
+    EXPECT_EQ(committed, 0u);
+    EXPECT_EQ(budget.promise(committed, 0), first);
+}
+
+TEST(ReceiveBudgetTest, never_promises_more_than_there_is) {
+    ReceiveBudget budget(1000, 10);
+    uint32_t committed[10] = {};
+    uint32_t total = 0;
+    for (int round = 0; round < 50; ++round) {
+        for (uint32_t& peer : committed) {
+            total += budget.promise(peer, 0);
+        }
+    }
+    EXPECT_LE(total, 1000u);
+    EXPECT_GE(total, 990u);
+}
+
+}  // namespace
+}  // namespace transport_test
