@@ -147,12 +147,15 @@ int query_device_ex(const Command& command) {
         static_cast<uint32_t>(std::min(command.response.size(), sizeof(response)));
     response.timestamp_mask = ~uint64_t{0};
     response.hca_core_clock = kCoreClockKhz;
-    response.device_cap_flags_ex = response.base.device_cap_flags;
+    response.device_cap_flags_ex =
+        response.base.device_cap_flags | IB_UVERBS_DEVICE_RAW_SCATTER_FCS;
     response.rss_caps.supported_qpts = 1u << kQptRawPacket;
     response.rss_caps.max_rwq_indirection_tables = kMaxTables;
     response.rss_caps.max_rwq_indirection_table_size = kMaxTableSize;
     response.max_wq_type_rq = kMaxReceiveWqs;
-    response.raw_packet_caps = IB_UVERBS_RAW_PACKET_CAP_IP_CSUM;
+    response.raw_packet_caps = IB_UVERBS_RAW_PACKET_CAP_IP_CSUM |
+                               IB_UVERBS_RAW_PACKET_CAP_CVLAN_STRIPPING |
+                               IB_UVERBS_RAW_PACKET_CAP_SCATTER_FCS;
     write_response(command.response, response);
     write_response(command.vendor_response, vendor_properties(command.vendor_response.size()));
     return 0;

@@ -26,10 +26,13 @@ constexpr uint32_t kKnownQpFlags = MLX5_QP_FLAG_SIGNATURE | MLX5_QP_FLAG_SCATTER
 constexpr uint32_t kKnownRssFlags =
     MLX5_QP_FLAG_TIR_ALLOW_SELF_LB_UC | MLX5_QP_FLAG_TIR_ALLOW_SELF_LB_MC;
 
-// IB_QP_CREATE_* that a user may pass at all, beyond what is announced.
+// IB_QP_CREATE_* that a user may pass at all (cross channel and managed queues
+// among them), and those that are announced.
 constexpr uint32_t kUserCreateFlags =
     1u << 1 | 1u << 2 | 1u << 3 | 1u << 4 | 1u << 8 | 1u << 9 | 1u << 10 | 1u << 11;
-constexpr uint32_t kBlockMulticastLoopback = 1u << 1;
+constexpr uint32_t kKnownCreateFlags = IB_UVERBS_QP_CREATE_BLOCK_MULTICAST_LOOPBACK |
+                                       IB_UVERBS_QP_CREATE_SCATTER_FCS |
+                                       IB_UVERBS_QP_CREATE_CVLAN_STRIPPING;
 
 ib_uverbs_ex_create_qp extend(const ib_uverbs_create_qp& plain) {
     ib_uverbs_ex_create_qp request{};
@@ -54,7 +57,7 @@ int check_request(const ib_uverbs_ex_create_qp& request) {
         return EOPNOTSUPP;
     if (request.reserved != 0 || (request.create_flags & ~kUserCreateFlags) != 0)
         return EINVAL;
-    if ((request.create_flags & ~kBlockMulticastLoopback) != 0)
+    if ((request.create_flags & ~kKnownCreateFlags) != 0)
         return EOPNOTSUPP;
     if (request.qp_type != kQptRawPacket)
         return EOPNOTSUPP;
@@ -218,6 +221,8 @@ int make_raw_qp(const Command& command, const ib_uverbs_ex_create_qp& request, P
         qp->rq->wqe_has_signature = (vendor.flags & MLX5_QP_FLAG_SIGNATURE) != 0;
         qp->rq->doorbell = doorbell;
         qp->rq->user_index = vendor.uidx;
+        qp->rq->vlan_strip = (request.create_flags & IB_UVERBS_QP_CREATE_CVLAN_STRIPPING) != 0;
+        qp->rq->scatter_fcs = (request.create_flags & IB_UVERBS_QP_CREATE_SCATTER_FCS) != 0;
     }
     made = std::move(qp);
     return 0;

@@ -20,6 +20,9 @@ constexpr uint32_t kSegmentShift = 4;  // a data segment has 16 bytes
 // enum ib_wq_attr_mask of the kernel.
 constexpr uint32_t kWqAttributeState = 1, kWqAttributeCurrentState = 2, kWqAttributeFlags = 4;
 
+constexpr uint32_t kKnownWqFlags =
+    IB_UVERBS_WQ_FLAGS_CVLAN_STRIPPING | IB_UVERBS_WQ_FLAGS_SCATTER_FCS;
+
 struct Ring {
     uint32_t stride;
     uint32_t count;
@@ -49,8 +52,9 @@ int create_wq(const Command& command) {
     ib_uverbs_ex_create_wq request;
     if (const int error = read_request(command.request, request))
         return error;
-    if (request.comp_mask != 0 || request.create_flags != 0 || request.reserved != 0)
-        return EOPNOTSUPP;  // VLAN stripping, FCS and the like are not announced
+    if (request.comp_mask != 0 || (request.create_flags & ~kKnownWqFlags) != 0 ||
+        request.reserved != 0)
+        return EOPNOTSUPP;
     if (request.wq_type != IB_UVERBS_WQT_RQ)
         return EINVAL;
     ProtectionDomain* pd = find_pd(command.context, request.pd_handle);
@@ -88,6 +92,8 @@ int create_wq(const Command& command) {
     wq->wqe_has_signature = (vendor.flags & MLX5_WQ_FLAG_SIGNATURE) != 0;
     wq->doorbell = reinterpret_cast<volatile uint32_t*>(vendor.db_addr);
     wq->user_index = vendor.user_index;
+    wq->vlan_strip = (request.create_flags & IB_UVERBS_WQ_FLAGS_CVLAN_STRIPPING) != 0;
+    wq->scatter_fcs = (request.create_flags & IB_UVERBS_WQ_FLAGS_SCATTER_FCS) != 0;
     ++pd->use_count;
     ++cq->use_count;
     const uint32_t number = wq->wqn;
@@ -120,7 +126,10 @@ int modify_wq(const Command& command) {
     WorkQueue* wq = find_wq(command.context, request.wq_handle);
     if (wq == nullptr)
         return EINVAL;
-    if ((request.attr_mask & kWqAttributeFlags) != 0)
+    // VLAN stripping is the one flag that can change later.
+    const bool changes_flags = (request.attr_mask & kWqAttributeFlags) != 0;
+    if (changes_flags &&
+        (request.flags_mask & ~static_cast<uint32_t>(IB_UVERBS_WQ_FLAGS_CVLAN_STRIPPING)) != 0)
         return EOPNOTSUPP;
     mlx5_ib_modify_wq vendor;
     if (const int error = read_request(command.vendor_request, vendor))
@@ -131,12 +140,14 @@ int modify_wq(const Command& command) {
     if ((request.attr_mask & kWqAttributeCurrentState) != 0 &&
         wq_state(request.curr_wq_state) != wq->state)
         return EINVAL;
-    if ((request.attr_mask & kWqAttributeState) == 0)
-        return 0;
-    const std::optional<WqState> to = wq_state(request.wq_state);
-    if (!to || !wq_may_move(wq->state, *to))
+    const bool moves = (request.attr_mask & kWqAttributeState) != 0;
+    const std::optional<WqState> to = moves ? wq_state(request.wq_state) : wq->state;
+    if (!to || (moves && !wq_may_move(wq->state, *to)))
         return EINVAL;
-    move_wq(command.device(), *wq, *to);
+    if (changes_flags && (request.flags_mask & IB_UVERBS_WQ_FLAGS_CVLAN_STRIPPING) != 0)
+        wq->vlan_strip = (request.flags & IB_UVERBS_WQ_FLAGS_CVLAN_STRIPPING) != 0;
+    if (moves)
+        move_wq(command.device(), *wq, *to);
     return 0;
 }
 

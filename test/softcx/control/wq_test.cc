@@ -71,6 +71,17 @@ TEST_F(Wq, RefusesFlagsThatAreNotAnnounced) {
     EXPECT_EQ(errno, EOPNOTSUPP);
 }
 
+TEST_F(Wq, VlanStrippingCanBeSwitched) {
+    const Owned<ibv_wq> wq = make_wq();
+    ibv_wq_attr attributes{};
+    attributes.attr_mask = IBV_WQ_ATTR_FLAGS;
+    attributes.flags_mask = IBV_WQ_FLAGS_CVLAN_STRIPPING;
+    attributes.flags = IBV_WQ_FLAGS_CVLAN_STRIPPING;
+    EXPECT_EQ(ibv_modify_wq(wq.get(), &attributes), 0);
+    attributes.flags_mask = IBV_WQ_FLAGS_SCATTER_FCS;
+    EXPECT_EQ(ibv_modify_wq(wq.get(), &attributes), EOPNOTSUPP);
+}
+
 // Puts a fresh WQ into `state` by legal moves.
 int bring_to(ibv_wq* wq, ibv_wq_state state) {
     const auto step = [&](ibv_wq_state to) {
