@@ -56,7 +56,16 @@ Fabric::Fabric(const Port& port, const Config& config) : config_(config) {
 }
 
 Fabric::~Fabric() {
-    close_endpoint();
+    if (!close_endpoint()) {
+        // The worker still refers to the operations and buffers: they stay as long as the process.
+        for (auto& operations : operations_) {
+            static_cast<void>(operations.release());
+        }
+        for (auto& buffer : buffers_) {
+            static_cast<void>(buffer.release());
+        }
+        return;
+    }
     tw_cq_close(cq_);
     tw_av_close(av_);
     tw_worker_close(worker_);
@@ -72,18 +81,26 @@ void Fabric::open_endpoint() {
     check(tw_ep_enable(ep_), "the endpoint does not start");
 }
 
-void Fabric::close_endpoint() noexcept {
-    if (ep_ != nullptr) {
-        tw_ep_close(ep_);
-        ep_ = nullptr;
+bool Fabric::close_endpoint() noexcept {
+    // Busy while a message is under way: until it is there, or its sender counts as dead.
+    const auto end = Clock::now() + std::chrono::duration<double>(config_.timeout_s + 2);
+    while (ep_ != nullptr && tw_ep_close(ep_) == -EBUSY) {
+        if (Clock::now() > end) {
+            return false;
+        }
+        progress_quietly();
     }
+    ep_ = nullptr;
     if (cq_ != nullptr) {
         drain_completions();
     }
+    return true;
 }
 
 void Fabric::reset() {
-    close_endpoint();
+    if (!close_endpoint()) {
+        throw Failure("a message of the last client is still under way", "start the server again");
+    }
     operations_.clear();
     buffers_.clear();
     open_endpoint();

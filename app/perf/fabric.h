@@ -72,7 +72,8 @@ class Fabric {
 
   private:
     void open_endpoint();
-    void close_endpoint() noexcept;
+    // False if the peers' messages under way did not end in time.
+    bool close_endpoint() noexcept;
     void drain_completions() noexcept;
     void complete_error() noexcept;
 

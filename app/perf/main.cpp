@@ -14,6 +14,7 @@
 #include "eal_arguments.h"
 #include "fabric.h"
 #include "failure.h"
+#include "file_list.h"
 #include "interrupt.h"
 #include "options.h"
 #include "port.h"
@@ -44,12 +45,14 @@ CommandLine split(int argc, char** argv) {
 }
 
 // Before the EAL takes its time.
-void check_addresses(const Options& options) {
+void check_arguments(const Options& options) {
     for (const std::string& text : {options.ip, options.server}) {
         if (!text.empty()) {
             parse_address(text, options.udp_port);
         }
     }
+    list_files(options.file.paths);
+    list_files(options.share);
 }
 
 void run(const Options& options, Report& report) {
@@ -112,7 +115,7 @@ ExitCode main_program(int argc, char** argv) {
     CommandLine line = split(argc, argv);
     try {
         const Options options = parse_options(static_cast<int>(line.own.size()), line.own.data());
-        check_addresses(options);
+        check_arguments(options);
         Report report(options.json);
         report.set("role", options.role == Role::kServer ? "server" : "client");
         const EalArguments eal = complete_eal_arguments(std::move(line.eal));

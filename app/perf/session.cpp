@@ -23,7 +23,7 @@ const char* const kNotAnswering =
     "--udp-port and the same wire (softcx-run --wire switch:NAME), and different IP addresses";
 
 Failure silent_peer(const std::string& peer, double seconds, const char* what) {
-    return Failure(fmt::format("{} was silent for {:g} s while {}", peer, seconds, what),
+    return Failure(fmt::format("{} was silent for {:.3g} s while {}", peer, seconds, what),
                    "it ended or hangs, or the wire is cut; --timeout sets the patience");
 }
 
