@@ -62,12 +62,9 @@ bool write_cqe(EngineState& state, CompletionPort& port, Cqe& cqe, CqeOpcode opc
 
     uint8_t* slot = cq.buffer + size_t{index & (cq.entries - 1)} * cq.cqe_size;
     slot += cq.cqe_size - sizeof(Cqe);  // the second half of a 128-byte CQE
-    uint64_t words[sizeof(Cqe) / 8];
-    std::memcpy(words, &cqe, sizeof(Cqe));
-    std::memcpy(slot, words, sizeof(Cqe) - 8);
+    std::memcpy(slot, &cqe, offsetof(Cqe, op_own));
     // The owner byte is the last thing that a client sees change.
-    __atomic_store_n(reinterpret_cast<uint64_t*>(slot + sizeof(Cqe) - 8), words[7],
-                     __ATOMIC_RELEASE);
+    __atomic_store_n(slot + offsetof(Cqe, op_own), cqe.op_own, __ATOMIC_RELEASE);
 
     if (solicited)
         cq.solicited_index = cq.producer_index;
