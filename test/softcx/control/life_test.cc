@@ -147,20 +147,20 @@ TEST_F(Life, ClosingTheDeviceReleasesWhatIsLeft) {
             ++descriptors;
     };
     count(descriptors_before);
-    Owned<ibv_context> other = open_device();
+    ibv_context* other = open_device().release();
     std::vector<uint8_t> memory(4096);
-    ibv_pd* pd = ibv_alloc_pd(other.get());
-    ibv_comp_channel* channel = ibv_create_comp_channel(other.get());
-    ibv_cq* cq = ibv_create_cq(other.get(), 15, nullptr, channel, 0);
+    ibv_pd* pd = ibv_alloc_pd(other);
+    ibv_comp_channel* channel = ibv_create_comp_channel(other);
+    ibv_cq* cq = ibv_create_cq(other, 15, nullptr, channel, 0);
     ibv_mr* mr = ibv_reg_mr(pd, memory.data(), memory.size(), IBV_ACCESS_LOCAL_WRITE);
     ASSERT_NE(cq, nullptr);
     ASSERT_NE(mr, nullptr);
     const uint32_t lkey = mr->lkey;
 
-    // Closing the command file is all that a process does when it ends.
-    const int channel_fd = channel->fd;
-    other.reset();
-    ::close(channel_fd);
+    // Closing its files is all that a process does when it ends.
+    ::close(other->cmd_fd);
+    ::close(other->async_fd);
+    ::close(channel->fd);
 
     count(descriptors_after);
     EXPECT_EQ(descriptors_after, descriptors_before);
@@ -173,11 +173,10 @@ TEST_F(Life, ClosingTheDeviceReleasesWhatIsLeft) {
     const std::vector<ibv_wc> done = completions(cq_.get());
     ASSERT_EQ(done.size(), 1u);
     EXPECT_EQ(done[0].status, IBV_WC_LOC_PROT_ERR);
-    // The client's own structures are its own business.
-    std::free(pd);
-    std::free(channel);
-    (void)cq;
-    (void)mr;
+    // The client's own structures stay; reachable, so that nobody reports a leak.
+    static void* volatile left_over[5];
+    void* const pointers[] = {other, pd, channel, cq, mr};
+    std::copy(std::begin(pointers), std::end(pointers), std::begin(left_over));
 }
 
 TEST_F(Life, AChildHasDevicesOfItsOwn) {
