@@ -15,10 +15,10 @@ say() { printf 'tagwire: %s\n' "$*" >&2; }
 die() { printf 'tagwire: error: %s\n' "$*" >&2; exit 1; }
 
 missing_packages() {
-    local p
-    for p in "${tagwire_packages[@]}"; do
-        [ "$(dpkg-query -W -f '${db:Status-Status}' "$p" 2>/dev/null)" = installed ] || echo "$p"
-    done
+    dpkg-query -W -f '${Package} ${db:Status-Status}\n' "${tagwire_packages[@]}" 2>/dev/null |
+        awk -v wanted="${tagwire_packages[*]}" '
+            $2 == "installed" { have[$1] = 1 }
+            END { n = split(wanted, names, " "); for (i = 1; i <= n; ++i) if (!(names[i] in have)) print names[i] }'
 }
 
 install_packages() {
