@@ -136,6 +136,7 @@ void Simulator::send(Node& from, Frame frame) {
     if (filter && !filter(from, frame)) {
         return;
     }
+    pcap_.write(now_, frame);
     const uint64_t bits =
         (std::max<uint64_t>(frame.size(), tagwire::wire::kMinFrame) + kFramingBytes) * 8;
     from.link_free_ =

@@ -16,6 +16,7 @@
 // new one, node.run() again. At the end ~Simulator checks that every packet buffer
 // came back; destroy transports and workers before it.
 //
+// TAGWIRE_SIM_PCAP=FILE writes the traffic for Wireshark.
 // Link test programs with sim_dep; its main() starts EAL and parses --seed.
 #pragma once
 
@@ -30,6 +31,7 @@
 #include "lib/transport/address.h"
 #include "lib/transport/seams.h"
 #include "lib/wire/headers.h"
+#include "test/sim/pcap.h"
 
 struct rte_mempool;
 
@@ -141,6 +143,7 @@ class Simulator {
     void schedule(Node& from, Node& to, const Frame& frame, uint64_t leaves);
     bool step(uint64_t limit);
 
+    Pcap pcap_;
     std::mt19937_64 random_;
     uint64_t now_ = 1'000'000;
     uint64_t order_ = 0;
