@@ -56,6 +56,17 @@ check 'a bad wire is named, with the remedy' 0 \
     "$run" --wire cable ibv_devices
 check 'an odd pair is refused' 255 'even number' "$run" --devices 3 --wire pair ibv_devinfo
 
+# The thread of auto mode is there until the program steps the device itself.
+check 'auto mode becomes step mode at the first step' 0 \
+    '^softcx, 2 devices, wire pair, thread mode \(until the first step\) / softcx, .*, step mode$' \
+    "$run" --devices 2 /usr/bin/python3 -c '
+import ctypes
+softcx = ctypes.CDLL(None)
+softcx.softcx_describe.restype = ctypes.c_char_p
+before = softcx.softcx_describe().decode()
+softcx.softcx_step()
+print(before, "/", softcx.softcx_describe().decode())'
+
 # Nothing is left behind, and what a killed process left goes with the next start.
 count() { find /dev/shm -maxdepth 1 -name 'softcx-sys-*' 2>/dev/null | wc -l; }
 "$run" ibv_devices >/dev/null
