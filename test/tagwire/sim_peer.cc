@@ -19,7 +19,8 @@ void SimPeer::start() {
     tw_worker_attr_init(&attr);
     attr.nic = &nic;
     attr.address = from_transport(node_.address());
-    std::copy(node_.mac().begin(), node_.mac().end(), attr.mac);
+    const auto mac = node_.mac();
+    std::copy(mac.begin(), mac.end(), attr.mac);
     attr.packet_pool = node_.pool();
     attr.max_peers = 16;
     attr.max_operations = options_.max_operations;

@@ -126,10 +126,10 @@ TEST_F(Transfer, ZeroBytesNeedNoBuffer) {
     }
 }
 
-// T2's upper end. Takes a minute: TAGWIRE_SLOW_TESTS=1.
+// T2's upper end. Takes a minute: TAGWIRE_TEST_SLOW=1.
 TEST_F(Transfer, LargestMessageArrives) {
-    if (std::getenv("TAGWIRE_SLOW_TESTS") == nullptr) {
-        GTEST_SKIP() << "set TAGWIRE_SLOW_TESTS=1";
+    if (std::getenv("TAGWIRE_TEST_SLOW") == nullptr) {
+        GTEST_SKIP() << "set TAGWIRE_TEST_SLOW=1";
     }
     const std::string payload = pattern(1, TW_MAX_MESSAGE_SIZE);
     std::string buffer(TW_MAX_MESSAGE_SIZE, '\0');
