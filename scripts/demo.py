@@ -216,6 +216,11 @@ class Demo:
                 except subprocess.TimeoutExpired:
                     process.kill()
                     process.wait()
+        try:
+            # Left only when the last process of the wire had to be killed.
+            os.unlink("/dev/shm/softcx-" + self.wire.partition(":")[2])
+        except FileNotFoundError:
+            pass
         if self.options.keep_files:
             say(f"kept: {self.folder}")
         else:

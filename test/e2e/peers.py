@@ -87,7 +87,15 @@ class PeersTest(unittest.TestCase):
         self.addCleanup(temporary.cleanup)
         self.folder = temporary.name
         self.wire = f"switch:e2e-{os.getpid()}-{next(_numbers)}"
+        self.addCleanup(self.remove_wire)
         self.server_ip, self.client_ip = "10.88.0.1", "10.88.0.2"
+
+    def remove_wire(self):
+        """The last port of a switch removes it, unless that port's program was killed."""
+        try:
+            os.unlink("/dev/shm/softcx-" + self.wire.partition(":")[2])
+        except FileNotFoundError:
+            pass
 
     def path(self, *parts):
         return os.path.join(self.folder, *parts)
