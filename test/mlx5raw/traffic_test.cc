@@ -132,7 +132,7 @@ void count_release(void*, void* counter) {
 rte_mbuf* external_mbuf(rte_mempool* pool, uint8_t* data, uint16_t length,
                         rte_mbuf_ext_shared_info* info) {
     rte_mbuf* const mbuf = rte_pktmbuf_alloc(pool);
-    rte_pktmbuf_attach_extbuf(mbuf, data, rte_malloc_virt2iova(data), length, info);
+    rte_pktmbuf_attach_extbuf(mbuf, data, reinterpret_cast<rte_iova_t>(data), length, info);
     rte_pktmbuf_append(mbuf, length);
     return mbuf;
 }

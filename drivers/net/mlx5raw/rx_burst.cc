@@ -17,42 +17,46 @@ uint8_t load_op_own(const Cqe& cqe) {
 
 uint16_t RxQueue::burst_single(void* queue, rte_mbuf** packets, uint16_t count) {
     RxQueue& q = *static_cast<RxQueue*>(queue);
+    // In registers: what is written to mbufs could otherwise change them.
     Cqe* const cqes = q.cqes_;
     rte_mbuf** const mbufs = q.mbufs_;
     const CqeClass* const classes = q.classes_;
     const uint64_t rearm = q.rearm_;
+    const uint32_t cq_mask = q.cq_mask_;
+    const uint32_t cq_log = q.cq_log_;
+    const uint32_t mask = q.mask_;
     uint32_t completion = q.cq_consumer_;
     uint32_t slot = q.consumer_;
     uint64_t bytes = 0;
-    uint16_t received = 0;
+    rte_mbuf** next = packets;
+    rte_mbuf** const end = packets + count;
     bool error = false;
 
-    while (received < count) {
-        const Cqe& cqe = cqes[completion & q.cq_mask_];
+    for (; next != end; ++next, ++completion, ++slot) {
+        const Cqe& cqe = cqes[completion & cq_mask];
         const uint8_t op_own = load_op_own(cqe);
-        const uint8_t owner = (completion >> q.cq_log_) & kCqeOwnerMask;
+        const uint8_t owner = (completion >> cq_log) & kCqeOwnerMask;
         if (unlikely((op_own & kCqeKindMask) != (kCqeResponderSend << 4 | owner))) {
             q.cq_consumer_ = completion;
             error = q.classify(op_own) == Next::kError;
             break;
         }
         rte_io_rmb();  // the rest of the entry was written before its owner bit
-        rte_mbuf* const mbuf = mbufs[slot & q.mask_];
-        rte_prefetch0(mbufs[(slot + 1) & q.mask_]);
+        rte_mbuf* const mbuf = mbufs[slot & mask];
+        rte_prefetch0(mbufs[(slot + 1) & mask]);
         const CqeClass& kind = classes[cqe_class_index(cqe.header)];
         const uint32_t length = cqe.byte_count.get();
+        *next = mbuf;
         write_rearm(mbuf, rearm);
         mbuf->ol_flags = kind.flags;
         mbuf->packet_type = kind.packet_type;
         mbuf->pkt_len = length;
         mbuf->data_len = static_cast<uint16_t>(length);
         mbuf->hash.rss = cqe.rx_hash.get();
-        packets[received++] = mbuf;
         bytes += length;
-        ++completion;
-        ++slot;
     }
 
+    const auto received = static_cast<uint16_t>(next - packets);
     q.cq_consumer_ = completion;
     q.consumer_ = slot;
     q.counters_.packets += received;
@@ -61,7 +65,7 @@ uint16_t RxQueue::burst_single(void* queue, rte_mbuf** packets, uint16_t count) 
         q.recover();
         return received;
     }
-    const uint32_t empty = q.mask_ + 1 - (q.producer_ - slot);
+    const uint32_t empty = mask + 1 - (q.producer_ - slot);
     if (empty >= q.refill_threshold_) {
         q.replenish();
     } else if (received != 0) {

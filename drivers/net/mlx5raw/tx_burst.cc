@@ -45,39 +45,40 @@ uint16_t TxQueue::burst(void* queue, rte_mbuf** packets, uint16_t count) {
     }
     q.memory_.refresh();
 
+    // Where the rings may be filled to; every packet takes at least one of each.
+    const uint32_t block_end = q.consumer_ + q.mask_ + 1;
+    const uint32_t segment_end = q.segment_consumer_ + q.mask_ + 1;
     uint32_t last_block = 0;
     uint32_t posted = 0;
     uint64_t bytes = 0;
     uint16_t i = 0;
     for (; i < count; ++i) {
         rte_mbuf* const packet = packets[i];
-        const uint32_t room = q.mask_ + 1 - (q.producer_ - q.consumer_);
-        const uint32_t segment_room = q.mask_ + 1 - (q.segment_producer_ - q.segment_consumer_);
-        const uint8_t checksum = kChecksum ? tx_checksum_flags(packet->ol_flags) : 0;
-        const uint32_t length = packet->pkt_len;
         const uint32_t block = q.producer_;
+        if (unlikely(block == block_end || q.segment_producer_ == segment_end)) {
+            break;
+        }
+        const uint32_t length = packet->pkt_len;
+        const uint8_t checksum = kChecksum ? tx_checksum_flags(packet->ol_flags) : 0;
         if (kSegments && packet->nb_segs != 1) {
             const uint32_t segments = packet->nb_segs;
             // At most one data segment each, so this many blocks or fewer.
-            if (segment_room < segments || room < blocks_of(kInlineHeaderOctowords + segments)) {
-                if (likely(segments <= kMaxTxSegments)) {
-                    break;
-                }
+            if ((segment_end - q.segment_producer_ < segments ||
+                 block_end - block < blocks_of(kInlineHeaderOctowords + segments)) &&
+                segments <= kMaxTxSegments) {
+                break;
             }
             if (unlikely(q.write_chain<kInline>(*packet, checksum) == 0)) {
                 rte_pktmbuf_free(packet);
                 continue;
             }
         } else {
-            if (unlikely(room == 0 || segment_room == 0)) {
-                break;
-            }
             if (unlikely(!q.write_single<kInline>(*packet, checksum, block))) {
                 rte_pktmbuf_free(packet);
                 continue;
             }
             q.mbufs_[q.segment_producer_++ & q.mask_] = packet;
-            ++q.producer_;
+            q.producer_ = block + 1;
         }
         last_block = block;
         ++posted;
@@ -95,13 +96,14 @@ uint16_t TxQueue::burst(void* queue, rte_mbuf** packets, uint16_t count) {
 }
 
 template <bool kInline>
-bool TxQueue::write_single(const rte_mbuf& packet, uint8_t checksum, uint32_t block) {
+inline __attribute__((always_inline)) bool TxQueue::write_single(const rte_mbuf& packet,
+                                                                 uint8_t checksum, uint32_t block) {
     constexpr uint32_t kHeader = kInline ? kInlineHeaderOctowords : kHeaderOctowords;
     constexpr uint32_t kInlined = kInline ? kInlineL2 : 0;
     const uint32_t length = packet.data_len;
     uintptr_t address = reinterpret_cast<uintptr_t>(packet.buf_addr) + packet.data_off;
     // A data segment of length zero would mean 2 GiB.
-    if (unlikely(length < kShortestPacket || length <= kInlined)) {
+    if (unlikely(length < RTE_MAX(kShortestPacket, kInlined + 1))) {
         ++counters_.bad_packet;
         return false;
     }
