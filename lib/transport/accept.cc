@@ -3,6 +3,7 @@
 #include <rte_mbuf.h>
 
 #include <cerrno>
+#include <cstring>
 
 #include "lib/transport/engine.h"
 #include "lib/transport/scatter.h"
@@ -12,7 +13,11 @@ namespace tagwire::transport {
 int Engine::accept(IncomingMessage& message, ReceiveOperation& operation) noexcept {
     const auto limit = static_cast<uint32_t>(std::min(message.header.length, operation.capacity));
     if (message.is(kInline)) [[likely]] {
-        scatter(operation.iov, 0, message.inline_payload, limit);
+        if (limit == 8 && operation.iov_count == 1) [[likely]] {
+            std::memcpy(operation.iov[0].iov_base, message.inline_payload, 8);
+        } else {
+            scatter(operation.iov, 0, message.inline_payload, limit);
+        }
         free_message(&message);
         return 1;
     }

@@ -57,12 +57,7 @@ void Engine::slot_acknowledged(Session& s, uint64_t psn, TxSlot& slot) noexcept 
         s.newest_acked_resent = slot.resent;
     }
     if (slot.type == wire::PacketType::kMessages) [[likely]] {
-        SendOperation* operation = slot.operation;
-        for (uint32_t left = slot.count; left > 0; --left) {
-            SendOperation* next = operation->state.next;
-            finish_send(s, *operation, 0);
-            operation = next;
-        }
+        messages_done(s, *slot.operation, slot.count);
     } else if (slot.operation != nullptr) {
         packet_of_message_done(s, *slot.operation);
     }
@@ -85,6 +80,22 @@ void Engine::after_acknowledgement(Session& s, uint32_t packets,
     }
     arm_loss_timer(s);
     make_ready(s);
+}
+
+// The messages of one frame follow each other in the list: it is cut once.
+void Engine::messages_done(Session& s, SendOperation& first, uint32_t count) noexcept {
+    SendOperation* const previous = first.state.previous;
+    SendOperation* next = &first;
+    for (; count > 0; --count) {
+        Event event;
+        event.type = EventType::kSendDone;
+        event.peer = s.id;
+        event.send = next;
+        next = next->state.next;
+        events_.push(event);
+    }
+    (previous != nullptr ? previous->state.next : s.oldest) = next;
+    (next != nullptr ? next->state.previous : s.newest) = previous;
 }
 
 void Engine::packet_of_message_done(Session& s, SendOperation& operation) noexcept {

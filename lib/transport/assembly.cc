@@ -17,17 +17,6 @@ bool has_credit(const Session& s, uint32_t units) noexcept {
     return static_cast<int32_t>(s.eager_received + units - s.eager_allowed) <= 0;
 }
 
-// Walks the records; the decoder has checked that they fill the packet exactly.
-uint32_t count_records(const uint8_t* at, const uint8_t* end) noexcept {
-    uint32_t records = 0;
-    while (at < end) {
-        const uint16_t bits = *reinterpret_cast<const wire::be16*>(at);
-        at += wire::record_header_size(bits) + (bits & wire::kRecordLengthMask);
-        ++records;
-    }
-    return records;
-}
-
 uint64_t load64(const uint8_t* at) noexcept {
     return *reinterpret_cast<const wire::be64*>(at);
 }
@@ -90,10 +79,12 @@ Counter Engine::receive_content(Session& s, rte_mbuf* packet,
 
 Counter Engine::receive_messages(Session& s, rte_mbuf* packet,
                                  const wire::FrameView& view) noexcept {
-    uint32_t id = reinterpret_cast<const wire::MessagesHeader*>(view.payload)->first_message_id;
+    const uint32_t first =
+        reinterpret_cast<const wire::MessagesHeader*>(view.payload)->first_message_id;
+    uint32_t id = first;
     const uint8_t* at = view.payload + sizeof(wire::MessagesHeader);
     const uint8_t* const end = view.payload + view.payload_length;
-    const uint32_t records = count_records(at, end);
+    const uint32_t records = view.records;
     if (before(id, s.announce_next)) [[unlikely]] {
         return Counter::drop_inconsistent;
     }
@@ -123,7 +114,7 @@ Counter Engine::receive_messages(Session& s, rte_mbuf* packet,
         } else if (!line_up(s, message)) {
             drop_held(*message);
             free_message(message);
-            release_units(s, count_records(at, end));
+            release_units(s, records - (id + 1 - first));
             return Counter::drop_inconsistent;
         }
     }

@@ -114,6 +114,7 @@ class Engine final : public Transport {
                                   uint32_t count) noexcept;
     void slot_acknowledged(Session& s, uint64_t psn, TxSlot& slot) noexcept;
     void after_acknowledgement(Session& s, uint32_t packets, const wire::BaseHeader& base) noexcept;
+    void messages_done(Session& s, SendOperation& first, uint32_t count) noexcept;
     void packet_of_message_done(Session& s, SendOperation& operation) noexcept;
     void finish_send(Session& s, SendOperation& operation, int status) noexcept;
     void receive_grant(Session& s, const wire::GrantHeader& grant) noexcept;

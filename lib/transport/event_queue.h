@@ -31,7 +31,8 @@ class EventQueue {
     }
 
     void push(const Event& event) noexcept {
-        if (next_ != end_ && empty()) [[likely]] {
+        // Events wait only while the span is full: begin() fills it from them first.
+        if (next_ != end_) [[likely]] {
             *next_++ = event;
         } else {
             waiting_.push_back(event);

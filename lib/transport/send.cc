@@ -37,7 +37,9 @@ int Engine::send(PeerId peer, SendOperation& operation) noexcept {
     if (s.state == SessionState::kClosing) [[unlikely]] {
         return -EAGAIN;
     }
-    const bool was_busy = s.busy();
+    if (s.oldest == nullptr) {
+        watch(s, s.busy());
+    }
     if (s.state == SessionState::kClosed) [[unlikely]] {
         start_session(s);
     }
@@ -50,7 +52,6 @@ int Engine::send(PeerId peer, SendOperation& operation) noexcept {
     if (s.unsent == nullptr) {
         s.unsent = &operation;
     }
-    watch(s, was_busy);
     make_ready(s);
     count(Counter::tx_messages);
     return 0;

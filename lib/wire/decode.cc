@@ -42,7 +42,7 @@ Reject decode_icmp(const uint8_t* at, uint32_t length, FrameView& view) noexcept
 }
 
 // Records fill the packet exactly; at least one.
-Reject check_records(const uint8_t* at, uint32_t length) noexcept {
+Reject check_records(const uint8_t* at, uint32_t length, uint32_t& records) noexcept {
     if (length <= sizeof(MessagesHeader)) {
         return Reject::kExtension;
     }
@@ -59,6 +59,7 @@ Reject check_records(const uint8_t* at, uint32_t length) noexcept {
         }
         at += size;
         left -= size;
+        ++records;
     } while (left > 0);
     return Reject::kNone;
 }
@@ -101,6 +102,9 @@ Reject decode_tagwire(const uint8_t* at, uint32_t length, FrameView& view) noexc
     }
     if ((view.base->flags & ~kKnownFlags) != 0) [[unlikely]] {
         return Reject::kFlags;
+    }
+    if (type == PacketType::kMessages) [[likely]] {
+        return check_records(view.payload, view.payload_length, view.records);
     }
     return check_extension(type, view.payload, view.payload_length);
 }
@@ -187,8 +191,10 @@ Reject decode_frame(const uint8_t* frame, uint32_t length, const DecodeContext& 
 
 Reject check_extension(PacketType type, const uint8_t* payload, uint32_t length) noexcept {
     switch (type) {
-        case PacketType::kMessages:
-            return check_records(payload, length);
+        case PacketType::kMessages: {
+            uint32_t records = 0;
+            return check_records(payload, length, records);
+        }
         case PacketType::kFirst:
             return check_first(payload, length);
         case PacketType::kFragment:

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The largest message: 1 GiB. Its memory is one MiB mapped over and over, on both
+// sides, so the test needs next to none.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+
+#include "test/transport/host.h"
+
+namespace transport_test {
+namespace {
+
+constexpr size_t kPattern = 1 << 20;
+
+// `size` bytes of address space in which every MiB is the same memory.
+class Repeated {
+  public:
+    explicit Repeated(size_t size) : size_(size) {
+        const int file = memfd_create("pattern", 0);
+        EXPECT_EQ(ftruncate(file, kPattern), 0);
+        base_ = static_cast<uint8_t*>(
+            mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+        for (size_t at = 0; at < size; at += kPattern) {
+            mmap(base_ + at, kPattern, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0);
+        }
+        close(file);
+    }
+    ~Repeated() { munmap(base_, size_); }
+    uint8_t* base() const { return base_; }
+
+  private:
+    uint8_t* base_;
+    size_t size_;
+};
+
+TEST(Huge, message_of_one_gibibyte_arrives) {
+    if (std::getenv("TAGWIRE_TEST_SLOW") == nullptr) {
+        GTEST_SKIP() << "slow: ./run test --slow, or TAGWIRE_TEST_SLOW=1";
+    }
+    sim::Simulator simulator(9);
+    simulator.faults.bits_per_second = 100'000'000'000;
+    simulator.faults.loss = 0.0001;
+    Repeated from(kMaxMessageSize);
+    Repeated to(kMaxMessageSize);
+    const std::vector<uint8_t> pattern = Host::pattern(1, kPattern);
+    std::memcpy(from.base(), pattern.data(), kPattern);
+    Host a(simulator.add_node());
+    Host b(simulator.add_node());
+    b.accept_at_once = false;
+    Sent& sent = a.sent.emplace_back();
+    sent.operation.header = {1, 0, kMaxMessageSize, kTagged};
+    sent.operation.iov[0] = {from.base(), kMaxMessageSize};
+    sent.operation.iov_count = 1;
+    sent.operation.user = &sent;
+    ASSERT_EQ(a.transport->send(a.peer(b), sent.operation), 0);
+    a.node().wake();
+    ASSERT_TRUE(simulator.run_until([&] { return !b.received.empty(); }, kSecond));
+    Received& received = b.received[0];
+    received.operation.iov[0] = {to.base(), kMaxMessageSize};
+    received.operation.iov_count = 1;
+    received.operation.capacity = kMaxMessageSize;
+    received.operation.user = &received;
+    ASSERT_EQ(b.transport->accept(*received.message, received.operation), 0);
+    b.node().wake();
+
+    ASSERT_TRUE(simulator.run_until([&] { return sent.ended != 0 && received.ended != 0; },
+                                    1000 * kSecond));
+
+    EXPECT_EQ(sent.status, 0);
+    EXPECT_EQ(received.status, 0);
+    EXPECT_EQ(std::memcmp(to.base(), pattern.data(), kPattern), 0);
+}
+
+}  // namespace
+}  // namespace transport_test
