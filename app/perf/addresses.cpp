@@ -28,8 +28,7 @@ tw_address parse_address(const std::string& text, uint16_t default_port) {
     tw_address address{};
     if (tw_address_parse(with_port(text, default_port).c_str(), &address) < 0) {
         throw Failure(fmt::format("'{}' is no address", text),
-                      "give an IP address with an optional UDP port: 10.0.0.1, 10.0.0.1:18515, "
-                      "[2001:db8::1]:18515",
+                      "give an IP address with an optional UDP port: 10.0.0.1 or 10.0.0.1:18515",
                       ExitCode::kUsage);
     }
     return address;

@@ -40,7 +40,7 @@ void Progress::show(uint64_t done) noexcept {
     const double rate = static_cast<double>(done) / seconds;
     const double percent =
         total_ == 0 ? 100.0 : 100.0 * static_cast<double>(done) / static_cast<double>(total_);
-    const double left = rate > 0 ? static_cast<double>(total_ - done) / rate : 0;
+    const double left = rate > 0 && done < total_ ? static_cast<double>(total_ - done) / rate : 0;
     fmt::print(stderr, "{}{}: {:.0f} % of {}, {}/s, {:.0f} s left{}", terminal_ ? "\r\033[K" : "",
                label_, percent, quantity(static_cast<double>(total_), unit_), quantity(rate, unit_),
                left, terminal_ ? "" : "\n");
