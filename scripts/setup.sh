@@ -15,7 +15,8 @@ say() { printf 'tagwire: %s\n' "$*" >&2; }
 die() { printf 'tagwire: error: %s\n' "$*" >&2; exit 1; }
 
 missing_packages() {
-    dpkg-query -W -f '${Package} ${db:Status-Status}\n' "${tagwire_packages[@]}" 2>/dev/null |
+    # dpkg-query fails when it does not know one of them, and tells of the others all the same.
+    { dpkg-query -W -f '${Package} ${db:Status-Status}\n' "${tagwire_packages[@]}" 2>/dev/null || true; } |
         awk -v wanted="${tagwire_packages[*]}" '
             $2 == "installed" { have[$1] = 1 }
             END { n = split(wanted, names, " "); for (i = 1; i <= n; ++i) if (!(names[i] in have)) print names[i] }'
