@@ -22,6 +22,12 @@ std::string with_port(const std::string& text, uint16_t port) {
                                                           : text;
 }
 
+// An address that one port of a network can have (RFC 6890).
+bool is_usable(const tw_address& address) {
+    const uint8_t first = address.ip[0];
+    return address.family == 4 && first != 0 && first != 127 && first < 224;
+}
+
 }  // namespace
 
 tw_address parse_address(const std::string& text, uint16_t default_port) {
@@ -30,6 +36,13 @@ tw_address parse_address(const std::string& text, uint16_t default_port) {
         throw Failure(fmt::format("'{}' is no address", text),
                       "give an IP address with an optional UDP port: 10.0.0.1 or 10.0.0.1:18515",
                       ExitCode::kUsage);
+    }
+    if (!is_usable(address)) {
+        throw Failure(
+            fmt::format("{} cannot be the address of a port", text),
+            "choose IPv4 addresses of a private network for the two sides, as 10.0.0.1 and "
+            "10.0.0.2; loopback and multicast are of no use between them",
+            ExitCode::kUsage);
     }
     return address;
 }

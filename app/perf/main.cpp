@@ -51,6 +51,12 @@ void check_arguments(const Options& options) {
             parse_address(text, options.udp_port);
         }
     }
+    if (!options.ip.empty() && !options.server.empty() &&
+        format_address(parse_address(options.ip, options.udp_port)) ==
+            format_address(parse_address(options.server, options.udp_port))) {
+        throw Failure("the client has the server's address " + options.server,
+                      "give the two sides different ones with --ip", ExitCode::kUsage);
+    }
     list_files(options.file.paths);
     list_files(options.share);
 }

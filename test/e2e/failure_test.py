@@ -24,6 +24,9 @@ class Usage(peers.PeersTest):
         self.assert_refused("client", "10.0.0.1", "pingpong", "--size", "big")
         self.assert_refused("client", "10.0.0.256", "pingpong")
         self.assert_refused("server", "--ip", "here")
+        self.assert_refused("server", "--ip", "127.0.0.1")
+        self.assert_refused("server", "--ip", "224.0.0.1")
+        self.assert_refused("client", "10.0.0.1", "--ip", "10.0.0.1", "pingpong")
         self.assert_refused("server", "--frobnicate")
 
     def test_help_is_no_error(self):
