@@ -21,7 +21,7 @@ SOFTCX_RUN = f"{BUILD}/drivers/softcx/softcx-run"
 POOL = 16384
 RSS_KEY = bytes.fromhex("6d5a56da255b0ec24167253d43a38fb0d0ca2bcbae7b30b477cb2da38030f20c"
                         "6a42b73bbeac01fa")
-DEADLINE = 60  # seconds for anything that a loaded machine may be slow at
+DEADLINE = 240  # seconds for anything that a loaded machine may be slow at
 
 
 class Failed(Exception):
@@ -36,7 +36,7 @@ def check(condition, message):
 class Testpmd:
     """One testpmd at its prompt."""
 
-    def __init__(self, name, vdevs, wire, devices, arguments, pmd_arguments=()):
+    def __init__(self, name, vdevs, wire, devices, arguments):
         # stdbuf: through a pipe testpmd would keep its output until a buffer is full.
         command = [SOFTCX_RUN, "--devices", str(devices), "--wire", wire, "--mode", "step", "--",
                    "stdbuf", "-oL", "dpdk-testpmd", "-l", "0,1", "-d", DRIVER, "-d", PLUGIN,
