@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "drivers/softcx/wire/switch_segment.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/mman.h>
@@ -67,6 +68,38 @@ bool same_file(int fd, const std::string& path) noexcept {
            opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
 }
 
+constexpr const char* kFolder = "/dev/shm";
+constexpr std::string_view kPrefix = "softcx-";
+
+// Removes the switch at `path` if every process that used it was killed. Whoever
+// opens it at this moment finds under the lock that the file is another, and tries again.
+void remove_if_stale(const std::string& path) noexcept {
+    const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0)
+        return;
+    struct stat status {};
+    uint64_t magic = 0;
+    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
+        pread(fd, &magic, sizeof(magic), 0) == sizeof(magic) && magic == SwitchLayout::kMagic &&
+        flock(fd, LOCK_EX | LOCK_NB) == 0) {
+        if (set_lock(fd, F_WRLCK, kUseByte) && same_file(fd, path) && unlink(path.c_str()) == 0)
+            log(LogLevel::kInfo, "removed %s, which killed processes left behind", path.c_str());
+    }
+    close(fd);
+}
+
+// Killed processes cannot tidy up: the next one that opens any switch does.
+void sweep_stale_segments() noexcept {
+    DIR* folder = opendir(kFolder);
+    if (folder == nullptr)
+        return;
+    while (const dirent* entry = readdir(folder)) {
+        if (std::string_view(entry->d_name).starts_with(kPrefix))
+            remove_if_stale(std::string(kFolder) + "/" + entry->d_name);
+    }
+    closedir(folder);
+}
+
 }  // namespace
 
 std::unique_ptr<SwitchSegment> SwitchSegment::attach(const std::string& name, std::string* error) {
@@ -75,8 +108,9 @@ std::unique_ptr<SwitchSegment> SwitchSegment::attach(const std::string& name, st
             "bad switch name '" + name + "': use letters, digits, '.', '_' and '-', at most 64";
         return nullptr;
     }
+    sweep_stale_segments();
     std::unique_ptr<SwitchSegment> segment(new SwitchSegment);
-    const std::string path = "/dev/shm/softcx-" + name;
+    const std::string path = std::string(kFolder) + "/" + std::string(kPrefix) + name;
     for (;;) {
         if (!segment->open_file(path, error))
             return nullptr;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The switch: learning in one process, and processes that come, go and die.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -67,6 +68,17 @@ bool eventually(const std::function<bool()>& condition) {
             return false;
     }
     return true;
+}
+
+// The magic number is written last.
+bool is_made(const std::string& path) {
+    const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    uint64_t magic = 0;
+    const bool made = fd >= 0 && pread(fd, &magic, sizeof(magic), 0) == sizeof(magic) &&
+                      magic == SwitchLayout::kMagic;
+    if (fd >= 0)
+        close(fd);
+    return made;
 }
 
 class SwitchTest : public ::testing::Test {
@@ -343,6 +355,43 @@ TEST_F(SwitchTest, AStaleSegmentIsMadeNew) {
     send(*a, make_frame(kEverybody, 1));
     EXPECT_FALSE(receive(*b).empty());
     EXPECT_NE(a->describe().find("port 0"), std::string::npos) << a->describe();
+}
+
+TEST_F(SwitchTest, AnyOtherSwitchSweepsWhatKilledProcessesLeft) {
+    const std::string dead = "/dev/shm/softcx-" + name + "-dead";
+    const std::string alive = "/dev/shm/softcx-" + name + "-alive";
+    const auto attach_and_wait = [&](const std::string& suffix) {
+        return spawn([&, suffix] {
+            std::string error;
+            const auto segment = SwitchSegment::attach(name + suffix, &error);
+            return pause();
+        });
+    };
+    const pid_t first = attach_and_wait("-dead");
+    const pid_t second = attach_and_wait("-dead");
+    const pid_t third = attach_and_wait("-alive");
+    ASSERT_TRUE(eventually([&] { return is_made(dead) && is_made(alive); }));
+    kill_hard(first);
+    kill_hard(second);
+    ASSERT_EQ(access(dead.c_str(), F_OK), 0);
+
+    const auto a = plug();
+
+    EXPECT_NE(access(dead.c_str(), F_OK), 0);
+    EXPECT_EQ(access(alive.c_str(), F_OK), 0);
+    kill_hard(third);
+    unlink(alive.c_str());
+}
+
+TEST_F(SwitchTest, ASweepLeavesOtherFilesAlone) {
+    const std::string other = "/dev/shm/softcx-" + name + "-other";
+    FILE* file = fopen(other.c_str(), "w");
+    ASSERT_NE(file, nullptr);
+    fputs("not a switch, but longer than its magic number", file);
+    fclose(file);
+    const auto a = plug();
+    EXPECT_EQ(access(other.c_str(), F_OK), 0);
+    unlink(other.c_str());
 }
 
 TEST_F(SwitchTest, AForkedChildDoesNotDetachItsParent) {
