@@ -21,7 +21,7 @@ namespace {
 using softcx::Device;
 
 // enum ib_event_type of the kernel.
-constexpr uint32_t kEventPortActive = 9, kEventPortError = 10;
+constexpr uint32_t kEventDeviceFatal = 8, kEventPortActive = 9, kEventPortError = 10;
 
 const char* mode_text(const softcx::Machine& machine) {
     switch (machine.configuration.mode) {
@@ -92,6 +92,40 @@ SOFTCX_EXPORT int softcx_inject_qp_error(const char* device_name, unsigned int q
     if (found->second->sq.wqe_count == 0)
         return -EINVAL;
     found->second->sq.injected_syndrome = static_cast<uint8_t>(syndrome);
+    return 0;
+}
+
+SOFTCX_EXPORT int softcx_inject_cq_overrun(const char* device_name, unsigned int cqn) {
+    Device* device = softcx::find_device(device_name);
+    if (device == nullptr)
+        return -ENODEV;
+    const std::lock_guard lock(device->mutex);
+    const auto found = device->cqs.find(cqn);
+    if (found == device->cqs.end())
+        return -ENOENT;
+    found->second->injected_overrun = true;
+    return 0;
+}
+
+SOFTCX_EXPORT int softcx_inject_device_fatal(const char* device_name) {
+    Device* device = softcx::find_device(device_name);
+    if (device == nullptr)
+        return -ENODEV;
+    const std::lock_guard lock(device->mutex);
+    if (device->contexts.empty())
+        return -ENOENT;
+    if (device->failed)
+        return 0;
+    device->failed = true;
+    softcx::report_async_event(*device, kEventDeviceFatal, 0);
+    for (const auto& [number, cq] : device->cqs) {
+        // Whoever sleeps on a CQ must wake and see that nothing comes.
+        softcx::engine_check_arm(*device, *cq);
+        if (cq->armed) {
+            cq->armed = false;
+            softcx::raise_completion_event(*cq);
+        }
+    }
     return 0;
 }
 

@@ -9,6 +9,7 @@
  *   SOFTCX_MODE=MODE       auto | step | thread (auto: a device thread from 20 ms after the
  *                          first open on, which retires at the first softcx_step)
  *   SOFTCX_MAC=XX:...      MAC address of device 0; device i adds i (random, locally administered)
+ *   SOFTCX_FAULTS=LIST     faults of the wire, such as loss=0.01,reorder=16,seed=7 (none)
  *   SOFTCX_LOG=LEVEL       error | warn | info | debug (warn)
  */
 #ifndef SOFTCX_H
@@ -30,6 +31,12 @@ const char* softcx_describe(void);
  * ring goes to ERR) with `syndrome` (MLX5_CQE_SYNDROME_*). 0, or -ENODEV/-ENOENT/-EINVAL. */
 int softcx_inject_wq_error(const char* device, unsigned int wqn, unsigned int syndrome);
 int softcx_inject_qp_error(const char* device, unsigned int qpn, unsigned int syndrome);
+/* The next CQE finds the CQ full: it is lost, the CQ is in error (IBV_EVENT_CQ_ERR), and
+ * the ring that completed fails. */
+int softcx_inject_cq_overrun(const char* device, unsigned int cqn);
+/* IBV_EVENT_DEVICE_FATAL. Nothing moves any more, armed CQs raise their event, commands
+ * that release work and all others return EIO, until the last open file is closed. */
+int softcx_inject_device_fatal(const char* device);
 int softcx_set_link(const char* device, int up);
 
 /* A counter by name (as in hw_counters), or -1 as unsigned. */

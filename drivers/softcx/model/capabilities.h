@@ -22,6 +22,7 @@ inline constexpr uint32_t kMaxQueuePairs = 262144;
 inline constexpr uint32_t kMaxWorkRequests = 32768;
 inline constexpr uint32_t kMaxSendBlocks = 32768;  // 64-byte basic blocks
 inline constexpr uint32_t kMaxSendDescriptor = 1024;
+inline constexpr uint32_t kMaxLargeSend = 256 * 1024;  // bytes of a TSO send
 inline constexpr uint32_t kMaxReceiveDescriptor = 512;
 inline constexpr uint32_t kMaxSegments = 30;
 inline constexpr uint32_t kMaxCompletionQueues = 16777216;
@@ -33,6 +34,11 @@ inline constexpr uint32_t kMaxTables = 65536;
 inline constexpr uint32_t kMaxTableSize = 2048;
 inline constexpr uint32_t kCompletionVectors = 1;
 inline constexpr uint32_t kBlueFlameRegisterSize = 512;
+
+// Striding receive rings (MLX5_MIN_SINGLE_STRIDE_LOG_NUM_BYTES and following of the kernel,
+// with the extended range of stride numbers).
+inline constexpr uint32_t kMinLogStrideBytes = 6, kMaxLogStrideBytes = 13;
+inline constexpr uint32_t kMinLogStrides = 3, kMaxLogStrides = 16;
 
 inline constexpr uint32_t kHashKeyLength = 40;
 inline constexpr uint64_t kHashFields = 0xff;  // MLX5_RX_HASH_{SRC,DST}_* of IPv4, IPv6, TCP, UDP

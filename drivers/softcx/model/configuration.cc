@@ -110,6 +110,13 @@ bool read_configuration(const char* (*get)(const char*), Configuration& configur
         }
         configuration.mac = mac;
     }
+    if (const char* text = get("SOFTCX_FAULTS"); text != nullptr) {
+        std::string remedy;
+        if (!parse_faults(text, configuration.faults, remedy)) {
+            error = wrong("SOFTCX_FAULTS", text, remedy.c_str());
+            return false;
+        }
+    }
     return true;
 }
 

@@ -7,6 +7,7 @@
 
 #include "drivers/softcx/log.h"
 #include "drivers/softcx/model/objects.h"
+#include "drivers/softcx/wire/faults.h"
 
 namespace softcx {
 
@@ -18,6 +19,7 @@ struct Configuration {
     std::string wire = "loopback";
     Mode mode = Mode::kAuto;
     std::optional<MacAddress> mac;
+    FaultPlan faults;
     LogLevel log = LogLevel::kWarn;
 };
 

@@ -93,6 +93,8 @@ void tear_down(Context& context) noexcept {
     context.async_events.reset();
     context.opened = false;
     std::erase(device.contexts, &context);
+    if (device.contexts.empty())
+        device.failed = false;  // the card is reset when nobody uses it any more
     device.generation.fetch_add(1, std::memory_order_release);
 }
 

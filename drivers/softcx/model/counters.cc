@@ -26,6 +26,12 @@ constexpr NamedCounter kCounters[] = {
     {"local_protection_errors", &PortCounters::local_protection_errors},
     {"local_length_errors", &PortCounters::local_length_errors},
     {"local_qp_errors", &PortCounters::local_qp_errors},
+    {"fault_lost", &PortCounters::fault_lost},
+    {"fault_duplicated", &PortCounters::fault_duplicated},
+    {"fault_corrupted", &PortCounters::fault_corrupted},
+    {"fault_reordered", &PortCounters::fault_reordered},
+    {"fault_delayed", &PortCounters::fault_delayed},
+    {"fault_tail_dropped", &PortCounters::fault_tail_dropped},
     {"client_errors", &PortCounters::client_errors},
 };
 

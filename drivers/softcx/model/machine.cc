@@ -18,6 +18,7 @@
 #include "drivers/softcx/model/counters.h"
 #include "drivers/softcx/model/events.h"
 #include "drivers/softcx/model/port.h"
+#include "drivers/softcx/wire/fault_wire.h"
 #include "drivers/softcx/wire/wire.h"
 
 namespace softcx {
@@ -184,6 +185,12 @@ bool start_device(Device& device) {
             log(LogLevel::kError, "%s: cannot plug in SOFTCX_WIRE=%s: %s", device.name.c_str(),
                 owner.configuration.wire.c_str(), error.c_str());
             return false;
+        }
+        if (owner.configuration.faults.any()) {
+            FaultPlan plan = owner.configuration.faults;
+            plan.seed += device.index;  // two ends of a cable differ
+            device.port.wire = std::make_unique<FaultWire>(std::move(device.port.wire), plan,
+                                                           device.port.counters);
         }
         log(LogLevel::kInfo, "%s: plugged into %s", device.name.c_str(),
             device.port.wire->describe().c_str());

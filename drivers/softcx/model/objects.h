@@ -57,8 +57,9 @@ struct CompletionQueue {
     uint32_t entries = 0;                   // power of two
     volatile uint32_t* doorbell = nullptr;  // [0] consumer index (24 bits, big endian), [1] arm
     uint32_t producer_index = 0;
-    bool ignore_overrun = false;  // IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN
-    bool overrun = false;         // a CQE had no room: the CQ is in error
+    bool ignore_overrun = false;    // IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN
+    bool injected_overrun = false;  // the next CQE finds no room
+    bool overrun = false;           // a CQE had no room: the CQ is in error
     CompletionChannel* channel = nullptr;
     bool armed = false;
     uint32_t arm_sequence = kNeverArmed;  // last arm that was seen in doorbell[1]
@@ -81,6 +82,13 @@ struct WorkQueue {
     uint32_t stride = 0;     // bytes of one WQE, power of two (16 per data segment)
     uint32_t wqe_count = 0;  // power of two
     bool wqe_has_signature = false;
+    // Striding (multi-packet) ring: a WQE's memory is cut into strides, and a frame
+    // takes as many as it needs.
+    bool striding = false;
+    uint8_t log_stride_bytes = 0;
+    uint8_t log_strides = 0;                // per WQE
+    bool two_byte_shift = false;            // frames start 2 bytes into their first stride
+    uint32_t used_strides = 0;              // of the WQE at the consumer index
     volatile uint32_t* doorbell = nullptr;  // [0]: receive counter, 16 bits, big endian
     uint16_t consumer_index = 0;
     uint16_t available = 0;      // posted WQEs, as the engine last read from the doorbell
@@ -174,6 +182,9 @@ struct PortCounters {
     uint64_t tx_wire_full = 0;     // tail drop on the wire
     uint64_t cq_overrun = 0;
     uint64_t local_protection_errors = 0, local_length_errors = 0, local_qp_errors = 0;
+    // By the faults of the wire (SOFTCX_FAULTS)
+    uint64_t fault_lost = 0, fault_duplicated = 0, fault_corrupted = 0, fault_reordered = 0;
+    uint64_t fault_delayed = 0, fault_tail_dropped = 0;
     uint64_t client_errors = 0;  // malformed WQE, doorbell past the ring, ...
 };
 
@@ -201,6 +212,7 @@ struct Device {
     uint32_t index = 0;
     uint64_t node_guid = 0;
     Port port;
+    bool failed = false;  // fatal error: nothing moves until the last open file is closed
     std::atomic<bool> started{false};  // plugged into its wire: may be stepped
 
     // By object number; numbers are never zero and not reused soon.

@@ -3,6 +3,7 @@
 
 #include <exception>
 #include <mutex>
+#include <string_view>
 
 #include "drivers/softcx/engine.h"
 #include "drivers/softcx/log.h"
@@ -87,6 +88,13 @@ const WriteMethod* find_method(uint32_t number) {
     return nullptr;
 }
 
+// What a card that failed can still do: let go.
+bool releases(const WriteMethod& method) {
+    const std::string_view name = method.name;
+    return name.find("DESTROY_") != name.npos || name.starts_with("DEALLOC_") ||
+           name.starts_with("DEREG_");
+}
+
 }  // namespace
 
 int execute_write_command(const Command& command, uint32_t number) {
@@ -103,6 +111,8 @@ int execute_write_command(const Command& command, uint32_t number) {
     const std::lock_guard lock(command.device().mutex);
     if (!command.context.opened && number != IB_USER_VERBS_CMD_GET_CONTEXT)
         return EINVAL;
+    if (command.device().failed && !releases(*method))
+        return EIO;
     // What the client announced before the command happens before it.
     engine_drain(command.device());
     int error;
