@@ -30,11 +30,14 @@ bool has_room(EngineState& state, CompletionPort& port) noexcept {
     CompletionQueue& cq = *port.cq;
     if (cq.overrun)
         return false;
-    if (used_entries(port) < cq.entries || cq.ignore_overrun)
-        return true;
-    refresh_consumer(state, port);
-    if (used_entries(port) < cq.entries)
-        return true;
+    if (!cq.injected_overrun) [[likely]] {
+        if (used_entries(port) < cq.entries || cq.ignore_overrun)
+            return true;
+        refresh_consumer(state, port);
+        if (used_entries(port) < cq.entries)
+            return true;
+    }
+    cq.injected_overrun = false;
     cq.overrun = true;
     ++state.device.port.counters.cq_overrun;
     report_async_event(state.device, kEventCqError, cq.user_handle);

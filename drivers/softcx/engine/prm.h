@@ -20,7 +20,8 @@ inline constexpr uint32_t kMaxOctowords = 63;
 enum class WqeOpcode : uint8_t {
     kNop = 0x00,
     kSend = 0x0a,
-    kTso = 0x0e,  // large send
+    kTso = 0x0e,          // large send
+    kMultiPacket = 0x29,  // enhanced multi-packet send
 };
 
 // When the client wants a CQE (control segment, CE field).
@@ -40,6 +41,7 @@ struct ControlSegment {
     Be32 immediate;
 
     uint16_t index() const { return static_cast<uint16_t>(opmod_idx_opcode.get() >> 8); }
+    uint8_t opcode_modifier() const { return static_cast<uint8_t>(opmod_idx_opcode.get() >> 24); }
     WqeOpcode opcode() const { return static_cast<WqeOpcode>(opmod_idx_opcode.get() & 0xff); }
     uint32_t qpn() const { return qpn_ds.get() >> 8; }
     uint32_t octowords() const { return qpn_ds.get() & 0x3f; }
@@ -104,6 +106,12 @@ inline constexpr uint8_t kCqeIpFragment = 1 << 7;
 
 enum class CqeL3 : uint8_t { kNone = 0, kIpv6 = 1, kIpv4 = 2 };
 enum class CqeL4 : uint8_t { kNone = 0, kTcp = 1, kUdp = 2, kTcpEmptyAck = 3, kTcpAck = 4 };
+
+// byte_cnt of a striding ring: bytes, strides taken, and whether these were only
+// skipped because the next frame did not fit.
+inline constexpr uint32_t kCqeStridesShift = 16;
+inline constexpr uint32_t kCqeFiller = 1u << 31;
+inline constexpr uint32_t kTwoByteShift = 2;
 
 struct Cqe {
     uint8_t tunnel_info;

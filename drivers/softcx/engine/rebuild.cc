@@ -36,7 +36,9 @@ class Rebuild {
     }
 
     void add_receive_port(WorkQueue& wq, QueuePair* qp) {
-        const uint32_t first = wq.wqe_has_signature ? kOctoword : 0;
+        // A WQE of a striding ring starts with a "next" segment, as in a linked list.
+        const uint32_t first =
+            (wq.wqe_has_signature ? kOctoword : 0) + (wq.striding ? kOctoword : 0);
         ReceivePort& port = state_.receive_ports.emplace_back(
             ReceivePort{.wq = &wq,
                         .qp = qp,

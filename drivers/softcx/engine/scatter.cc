@@ -41,8 +41,10 @@ Image make_image(EngineState& state, const WorkQueue& wq, const ParsedFrame& fra
     return {to, length, strip};
 }
 
-// All segments are checked before the first byte is written.
-Syndrome scatter(ReceivePort& port, const uint8_t* wqe, const Image& image) noexcept {
+// To the memory of a WQE, `skip` bytes into it. All segments are checked before the
+// first byte is written.
+Syndrome scatter(ReceivePort& port, const uint8_t* wqe, const Image& image,
+                 uint64_t skip) noexcept {
     struct Part {
         uint8_t* to;
         uint32_t length;
@@ -62,8 +64,13 @@ Syndrome scatter(ReceivePort& port, const uint8_t* wqe, const Image& image) noex
                 break;
             room = 1u << 31;  // PRM, "Data segment": zero stands for 2^31
         }
-        const uint32_t length = std::min(room, left);
-        uint8_t* to = port.memory.access(lkey, segment.address.get(), length, true);
+        if (skip >= room) {
+            skip -= room;
+            continue;
+        }
+        const uint32_t length = std::min(static_cast<uint32_t>(room - skip), left);
+        uint8_t* to = port.memory.access(lkey, segment.address.get() + skip, length, true);
+        skip = 0;
         if (to == nullptr)
             return Syndrome::kLocalProtection;
         parts[count++] = {to, length};
@@ -101,6 +108,32 @@ Cqe make_cqe(const EngineState& state, const ReceivePort& port, const Reception&
     return cqe;
 }
 
+// Strides for a frame.
+uint32_t strides_for(const WorkQueue& wq, uint32_t bytes) noexcept {
+    const uint32_t shifted = bytes + (wq.two_byte_shift ? kTwoByteShift : 0);
+    return (shifted + (1u << wq.log_stride_bytes) - 1) >> wq.log_stride_bytes;
+}
+
+void close_wqe(WorkQueue& wq) noexcept {
+    ++wq.consumer_index;
+    --wq.available;
+    wq.used_strides = 0;
+}
+
+// What is left of the WQE is too short for the next frame: a filler CQE gives it back.
+bool skip_strides(EngineState& state, ReceivePort& port) noexcept {
+    WorkQueue& wq = *port.wq;
+    const uint32_t left = (1u << wq.log_strides) - wq.used_strides;
+    Cqe cqe{};
+    cqe.srqn_uidx.set(port.user_index & kIndexMask);
+    cqe.byte_cnt.set(kCqeFiller | left << kCqeStridesShift);
+    cqe.timestamp.set(state.now);
+    cqe.wqe_id.set(wq.consumer_index);
+    cqe.wqe_counter.set(static_cast<uint16_t>(wq.used_strides));
+    close_wqe(wq);
+    return write_cqe(state, *port.completions, cqe, CqeOpcode::kResponderSend, false);
+}
+
 uint32_t error_qpn(const ReceivePort& port) noexcept {
     return (port.qp != nullptr ? port.qp->qpn : port.wq->wqn) & 0xffffff;
 }
@@ -109,6 +142,7 @@ void complete_in_error(EngineState& state, ReceivePort& port, Syndrome syndrome)
     write_error_cqe(state, *port.completions, CqeOpcode::kResponderError, syndrome, error_qpn(port),
                     port.user_index, port.wq->consumer_index);
     ++port.wq->consumer_index;
+    port.wq->used_strides = 0;
 }
 
 // A hardware error: the ring goes to ERR by itself, with a QP's own ring the QP too.
@@ -142,6 +176,31 @@ bool read_posted(EngineState& state, ReceivePort& port) noexcept {
     return false;
 }
 
+// False: the frame is lost, and that was accounted for.
+bool has_buffer(EngineState& state, ReceivePort& port) noexcept {
+    WorkQueue& wq = *port.wq;
+    if (wq.available != 0) [[likely]]
+        return true;
+    if (!read_posted(state, port)) {
+        enter_receive_error(state, port);
+        return false;
+    }
+    if (wq.available != 0)
+        return true;
+    ++state.device.port.counters.out_of_buffer;
+    ++wq.out_of_buffer;
+    return false;
+}
+
+Syndrome scatter_to_strides(ReceivePort& port, const uint8_t* wqe, const Image& image,
+                            uint32_t strides) noexcept {
+    const WorkQueue& wq = *port.wq;
+    if (strides > 1u << wq.log_strides)
+        return Syndrome::kLocalLength;  // longer than a whole WQE
+    const uint64_t start = uint64_t{wq.used_strides} << wq.log_stride_bytes;
+    return scatter(port, wqe, image, start + (wq.two_byte_shift ? kTwoByteShift : 0));
+}
+
 // Going to RESET leaves the record as it was; the client zeroes it before RDY.
 void check_reset_post(EngineState& state, ReceivePort& port) noexcept {
     if (port.qp != nullptr || port.reset_post_reported)
@@ -157,38 +216,51 @@ void check_reset_post(EngineState& state, ReceivePort& port) noexcept {
 
 void receive_on(EngineState& state, ReceivePort& port, const Reception& reception) noexcept {
     WorkQueue& wq = *port.wq;
-    PortCounters& counters = state.device.port.counters;
     if (wq.state != WqState::kReady) [[unlikely]] {
-        ++counters.rx_wq_not_ready;
+        ++state.device.port.counters.rx_wq_not_ready;
         return;
     }
-    if (wq.available == 0) {
-        if (!read_posted(state, port)) {
-            enter_receive_error(state, port);
-            return;
-        }
-        if (wq.available == 0) {
-            ++counters.out_of_buffer;
-            ++wq.out_of_buffer;
-            return;
+    if (!has_buffer(state, port))
+        return;
+    const Image image = make_image(state, wq, reception.frame);
+    uint32_t strides = 0;
+    if (wq.striding) {
+        strides = strides_for(wq, image.length);
+        const bool fits = strides <= (1u << wq.log_strides) - wq.used_strides;
+        if (!fits && wq.used_strides != 0) {
+            if (!skip_strides(state, port)) {
+                enter_receive_error(state, port);
+                return;
+            }
+            if (!has_buffer(state, port))
+                return;
         }
     }
 
     const uint8_t* wqe =
         wq.buffer + size_t{wq.consumer_index & (wq.wqe_count - 1)} * wq.stride + port.first_segment;
-    const Image image = make_image(state, wq, reception.frame);
     Syndrome syndrome = static_cast<Syndrome>(wq.injected_syndrome);
     wq.injected_syndrome = 0;
     if (syndrome == Syndrome::kNone)
-        syndrome = scatter(port, wqe, image);
-    --wq.available;
+        syndrome = wq.striding ? scatter_to_strides(port, wqe, image, strides)
+                               : scatter(port, wqe, image, 0);
     if (syndrome != Syndrome::kNone) [[unlikely]] {
+        --wq.available;
         complete_in_error(state, port, syndrome);
         enter_receive_error(state, port);
         return;
     }
     Cqe cqe = make_cqe(state, port, reception, image);
-    ++wq.consumer_index;
+    if (!wq.striding) {
+        close_wqe(wq);
+    } else {
+        cqe.wqe_id.set(wq.consumer_index);
+        cqe.wqe_counter.set(static_cast<uint16_t>(wq.used_strides));
+        cqe.byte_cnt.set(image.length | strides << kCqeStridesShift);
+        wq.used_strides += strides;
+        if (wq.used_strides == 1u << wq.log_strides)
+            close_wqe(wq);
+    }
     if (!write_cqe(state, *port.completions, cqe, CqeOpcode::kResponderSend, false)) [[unlikely]]
         enter_receive_error(state, port);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "drivers/softcx/engine/send.h"
 
+#include <algorithm>
+
 #include "drivers/softcx/engine.h"
 #include "drivers/softcx/engine/completion.h"
 #include "drivers/softcx/engine/receive.h"
@@ -92,7 +94,7 @@ uint32_t run_send_port(EngineState& state, SendPort& port, uint32_t budget) noex
     SendWqe wqe;
     while (announced != 0 && executed < budget) {
         Syndrome syndrome = decode_send_wqe(state, port, announced, wqe);
-        ++executed;
+        executed += wqe.opcode == WqeOpcode::kMultiPacket ? std::max(wqe.piece_count, 1u) : 1;
         if (qp.sq.injected_syndrome != 0) [[unlikely]] {
             syndrome = static_cast<Syndrome>(qp.sq.injected_syndrome);
             qp.sq.injected_syndrome = 0;

@@ -6,8 +6,8 @@
 
 namespace softcx {
 
-// Executes (in RTS) or flushes (in ERR) WQEs up to the doorbell, at most `budget`.
-// Returns how many.
+// Executes (in RTS) or flushes (in ERR) WQEs up to the doorbell, until `budget` packets
+// have been sent. Returns how many.
 uint32_t run_send_port(EngineState& state, SendPort& port, uint32_t budget) noexcept;
 
 // Every announced WQE completes as flushed.

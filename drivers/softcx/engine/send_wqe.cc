@@ -9,6 +9,7 @@ namespace softcx {
 namespace {
 
 constexpr uint32_t kMaxPayload = 256 * 1024;  // of a large send
+constexpr uint32_t kShortestSend = 14;        // an Ethernet header
 constexpr uint32_t kInlineHeaderStart = offsetof(EthernetSegment, inline_header_start);
 
 Syndrome malformed(EngineState& state, const SendPort& port, ClientCheck check) noexcept {
@@ -61,6 +62,35 @@ uint32_t decode_ethernet(const uint8_t* at, uint32_t available, SendWqe& wqe) no
     return std::max<uint32_t>(bytes, sizeof(EthernetSegment));
 }
 
+// Multi-packet send: every segment, inline or by pointer, is a frame of its own. The
+// Ethernet segment serves them all and has no data of its own.
+Syndrome decode_packets(EngineState& state, SendPort& port, const uint8_t* at, uint32_t available,
+                        SendWqe& wqe) noexcept {
+    if (wqe.inline_header != 0 || wqe.insert_vlan || wqe.mss != 0 || available == 0)
+        return malformed(state, port, ClientCheck::kWqeSegment);
+    while (available != 0) {
+        DataSegment segment;
+        std::memcpy(&segment, at, sizeof(segment));
+        const uint32_t length = segment.byte_count.get() & ~kInlineData;
+        const bool is_inline = (segment.byte_count.get() & kInlineData) != 0;
+        const uint8_t* data = at + sizeof(Be32);
+        if (is_inline && length > available - sizeof(Be32))
+            return malformed(state, port, ClientCheck::kWqeSegment);
+        if (length < kShortestSend || length > kMaxFrame)
+            return Syndrome::kLocalLength;
+        if (!is_inline)
+            data = port.memory.access(segment.lkey.get(), segment.address.get(), length, false);
+        if (data == nullptr)
+            return Syndrome::kLocalProtection;
+        add_piece(wqe, data, length);
+        const uint32_t bytes =
+            is_inline ? round_to_octowords(sizeof(Be32) + length) : sizeof(DataSegment);
+        at += bytes;
+        available -= bytes;
+    }
+    return Syndrome::kNone;
+}
+
 Syndrome decode_data(EngineState& state, SendPort& port, const uint8_t* at, uint32_t available,
                      SendWqe& wqe) noexcept {
     while (available != 0) {
@@ -98,12 +128,11 @@ Syndrome decode_data(EngineState& state, SendPort& port, const uint8_t* at, uint
 }
 
 Syndrome check_length(const SendWqe& wqe) noexcept {
-    constexpr uint32_t kShortest = 14;
-    if (wqe.total < kShortest)
+    if (wqe.total < kShortestSend)
         return Syndrome::kLocalLength;
     if (wqe.opcode == WqeOpcode::kSend)
         return wqe.total > kMaxFrame ? Syndrome::kLocalLength : Syndrome::kNone;
-    if (wqe.mss == 0 || wqe.inline_header < kShortest || wqe.total > kMaxPayload ||
+    if (wqe.mss == 0 || wqe.inline_header < kShortestSend || wqe.total > kMaxPayload ||
         wqe.inline_header + wqe.mss > kMaxFrame)
         return Syndrome::kLocalLength;
     return Syndrome::kNone;
@@ -139,7 +168,10 @@ Syndrome decode_send_wqe(EngineState& state, SendPort& port, uint16_t announced,
     }
     if (wqe.opcode == WqeOpcode::kNop)
         return Syndrome::kNone;
-    if (wqe.opcode != WqeOpcode::kSend && wqe.opcode != WqeOpcode::kTso)
+    // A modifier makes the large send the multi-packet send of older cards.
+    const bool known = wqe.opcode == WqeOpcode::kSend || wqe.opcode == WqeOpcode::kTso ||
+                       wqe.opcode == WqeOpcode::kMultiPacket;
+    if (!known || control.opcode_modifier() != 0)
         return malformed(state, port, ClientCheck::kWqeOpcode);
 
     const uint8_t* at = linear_wqe(sq, wqe) + sizeof(ControlSegment);
@@ -147,6 +179,8 @@ Syndrome decode_send_wqe(EngineState& state, SendPort& port, uint16_t announced,
     const uint32_t ethernet = decode_ethernet(at, available, wqe);
     if (ethernet == 0)
         return malformed(state, port, ClientCheck::kWqeSegment);
+    if (wqe.opcode == WqeOpcode::kMultiPacket)
+        return decode_packets(state, port, at + ethernet, available - ethernet, wqe);
     const Syndrome syndrome = decode_data(state, port, at + ethernet, available - ethernet, wqe);
     return syndrome != Syndrome::kNone ? syndrome : check_length(wqe);
 }

@@ -24,7 +24,9 @@ struct SendWqe {
     bool insert_vlan = false;
     uint16_t vlan_tci = 0;
 
-    uint32_t total = 0;  // bytes of the frame, or of the headers and payload to segment
+    // Bytes of the frame, of the headers and payload to segment, or of all the frames
+    // of a multi-packet WQE, where each piece is a frame.
+    uint32_t total = 0;
     uint32_t piece_count = 0;
     std::array<Wire::Piece, kMaxOctowords> piece_storage;
     alignas(16) std::array<uint8_t, kMaxOctowords * kOctoword> unwrapped;

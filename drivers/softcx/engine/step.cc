@@ -69,7 +69,7 @@ void tend_receive_ports(EngineState& state) noexcept {
 
 uint32_t engine_step(Device& device, uint32_t budget) noexcept {
     const std::unique_lock guard(device.mutex, std::try_to_lock);
-    if (!guard.owns_lock())
+    if (!guard.owns_lock() || device.failed)
         return 0;
     EngineState& state = engine_state(device);
     state.now = core_clock();
@@ -82,6 +82,8 @@ uint32_t engine_step(Device& device, uint32_t budget) noexcept {
 }
 
 void engine_drain(Device& device) noexcept {
+    if (device.failed)
+        return;
     EngineState& state = engine_state(device);
     state.now = core_clock();
     for (SendPort& port : state.send_ports)
@@ -110,6 +112,7 @@ void engine_flush(Device& device, QueuePair& qp) noexcept {
 void engine_reset(WorkQueue& wq) noexcept {
     wq.consumer_index = 0;
     wq.available = 0;
+    wq.used_strides = 0;
     wq.idle_doorbell = read_doorbell(wq.doorbell);
     wq.injected_syndrome = 0;
 }

@@ -120,29 +120,39 @@ void send_segments(EngineState& state, const SendWqe& wqe, const uint8_t* all) n
     }
 }
 
-}  // namespace
-
-void transmit(EngineState& state, const SendWqe& wqe) noexcept {
-    const Wire::Piece& first = wqe.piece_storage[0];
+// One frame that leaves as its pieces say.
+void send_frame(EngineState& state, const SendWqe& wqe, std::span<const Wire::Piece> pieces,
+                uint32_t length) noexcept {
+    const Wire::Piece& first = pieces.front();
     const uint8_t flags = wqe.checksum_flags & (kEthL3Checksum | kEthL4Checksum);
-    const bool as_it_is = wqe.opcode == WqeOpcode::kSend && flags == 0 && !wqe.insert_vlan &&
-                          wqe.total >= kShortestFrame && first.length >= sizeof(MacAddress) &&
-                          state.flows.sniffers().empty() && !is_local(state, first.data);
+    const bool as_it_is = flags == 0 && !wqe.insert_vlan && length >= kShortestFrame &&
+                          first.length >= sizeof(MacAddress) && state.flows.sniffers().empty() &&
+                          !is_local(state, first.data);
     if (as_it_is) [[likely]] {
-        send_pieces(state, wqe.pieces(), wqe.total);
+        send_pieces(state, pieces, length);
         return;
     }
-
     uint8_t* frame = state.send_scratch.data();
-    gather(wqe.pieces(), frame);
-    uint32_t length = wqe.total;
-    if (wqe.opcode == WqeOpcode::kTso) {
-        send_segments(state, wqe, frame);
-        return;
-    }
+    gather(pieces, frame);
     if (wqe.insert_vlan)
         length = insert_vlan(frame, length, wqe.vlan_tci);
     finish_linear(state, frame, length, flags);
+}
+
+}  // namespace
+
+void transmit(EngineState& state, const SendWqe& wqe) noexcept {
+    if (wqe.opcode == WqeOpcode::kTso) {
+        gather(wqe.pieces(), state.send_scratch.data());
+        send_segments(state, wqe, state.send_scratch.data());
+        return;
+    }
+    if (wqe.opcode != WqeOpcode::kMultiPacket) [[likely]] {
+        send_frame(state, wqe, wqe.pieces(), wqe.total);
+        return;
+    }
+    for (const Wire::Piece& packet : wqe.pieces())
+        send_frame(state, wqe, {&packet, 1}, packet.length);
 }
 
 }  // namespace softcx

@@ -92,6 +92,14 @@ mlx5_ib_query_device_resp vendor_properties(size_t room) {
     properties.response_length = static_cast<uint32_t>(std::min(room, sizeof(properties)));
     properties.rss_caps.rx_hash_fields_mask = kHashFields;
     properties.rss_caps.rx_hash_function = MLX5_RX_HASH_FUNC_TOEPLITZ;
+    properties.tso_caps.max_tso = kMaxLargeSend;
+    properties.tso_caps.supported_qpts = 1u << kQptRawPacket;
+    properties.striding_rq_caps.min_single_stride_log_num_of_bytes = kMinLogStrideBytes;
+    properties.striding_rq_caps.max_single_stride_log_num_of_bytes = kMaxLogStrideBytes;
+    properties.striding_rq_caps.min_single_wqe_log_num_of_strides = kMinLogStrides;
+    properties.striding_rq_caps.max_single_wqe_log_num_of_strides = kMaxLogStrides;
+    properties.striding_rq_caps.supported_qpts = 1u << kQptRawPacket;
+    properties.mlx5_ib_support_multi_pkt_send_wqes = MLX5_IB_ALLOW_MPW | MLX5_IB_SUPPORT_EMPW;
     return properties;
 }
 

@@ -29,9 +29,19 @@ struct Ring {
     uint32_t segments;  // what the client may use of each entry
 };
 
+bool is_striding(const mlx5_ib_create_wq& request) {
+    return (request.comp_mask & MLX5_IB_CREATE_WQ_STRIDING_RQ) != 0;
+}
+
 int check_ring(const mlx5_ib_create_wq& request, Ring& ring) {
-    if (request.comp_mask != 0)
-        return EOPNOTSUPP;  // striding RQ is not announced
+    if ((request.comp_mask & ~static_cast<uint32_t>(MLX5_IB_CREATE_WQ_STRIDING_RQ)) != 0)
+        return EOPNOTSUPP;
+    const bool striding = is_striding(request);
+    if (striding && (request.single_stride_log_num_of_bytes < kMinLogStrideBytes ||
+                     request.single_stride_log_num_of_bytes > kMaxLogStrideBytes ||
+                     request.single_wqe_log_num_of_strides < kMinLogStrides ||
+                     request.single_wqe_log_num_of_strides > kMaxLogStrides))
+        return EINVAL;
     if ((request.flags & ~static_cast<uint32_t>(MLX5_WQ_FLAG_SIGNATURE)) != 0)
         return EINVAL;
     if (!std::has_single_bit(request.rq_wqe_count) || request.rq_wqe_count > kMaxWorkRequests)
@@ -42,8 +52,11 @@ int check_ring(const mlx5_ib_create_wq& request, Ring& ring) {
     const uint32_t signature = (request.flags & MLX5_WQ_FLAG_SIGNATURE) != 0 ? 1 : 0;
     ring.stride = 1u << request.rq_wqe_shift;
     ring.count = request.rq_wqe_count;
-    ring.segments = ring.stride / 16 - signature;
-    return ring.segments == 0 ? EINVAL : 0;
+    const uint32_t not_data = signature + (striding ? 1 : 0);
+    if (ring.stride / 16 <= not_data)
+        return EINVAL;
+    ring.segments = ring.stride / 16 - not_data;
+    return 0;
 }
 
 }  // namespace
@@ -90,6 +103,12 @@ int create_wq(const Command& command) {
     wq->stride = ring.stride;
     wq->wqe_count = ring.count;
     wq->wqe_has_signature = (vendor.flags & MLX5_WQ_FLAG_SIGNATURE) != 0;
+    if (is_striding(vendor)) {
+        wq->striding = true;
+        wq->log_stride_bytes = static_cast<uint8_t>(vendor.single_stride_log_num_of_bytes);
+        wq->log_strides = static_cast<uint8_t>(vendor.single_wqe_log_num_of_strides);
+        wq->two_byte_shift = vendor.two_byte_shift_en != 0;
+    }
     wq->doorbell = reinterpret_cast<volatile uint32_t*>(vendor.db_addr);
     wq->user_index = vendor.user_index;
     wq->vlan_strip = (request.create_flags & IB_UVERBS_WQ_FLAGS_CVLAN_STRIPPING) != 0;

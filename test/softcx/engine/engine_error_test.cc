@@ -118,7 +118,7 @@ TEST_F(EngineError, ZeroByteCountIsTwoGigabytes) {
 
 TEST_F(EngineError, UnknownOpcode) {
     expect_malformed(ClientCheck::kWqeOpcode, [](ControlSegment& control) {
-        control.opmod_idx_opcode.set((control.opmod_idx_opcode.get() & ~0xffu) | 0x29);
+        control.opmod_idx_opcode.set((control.opmod_idx_opcode.get() & ~0xffu) | 0x2a);
     });
 }
 
@@ -240,6 +240,27 @@ TEST_F(EngineError, CompletionQueueOverrun) {
     for (int i = 0; i < 4; ++i)
         EXPECT_EQ(opcode_of(*small->poll()), CqeOpcode::kRequester);
     EXPECT_FALSE(small->poll().has_value());
+}
+
+TEST_F(EngineError, InjectedOverrunLosesTheNextCqe) {
+    cq->cq->injected_overrun = true;
+    sq->post({.segments = {segment(0, 64)}});
+    rig.step();
+    EXPECT_TRUE(cq->cq->overrun);
+    EXPECT_FALSE(cq->poll().has_value());
+    EXPECT_EQ(rig.counters().cq_overrun, 1u);
+    ASSERT_EQ(async_events.size(), 2u);
+    EXPECT_EQ(async_events[0].type, kEventCqError);
+    EXPECT_EQ(async_events[1].type, kEventQpFatal);
+}
+
+TEST_F(EngineError, AFailedDeviceMovesNothing) {
+    rig.device.failed = true;
+    sq->post({.segments = {segment(0, 64)}});
+    EXPECT_EQ(rig.step(), 0u);
+    engine_drain(rig.device);
+    EXPECT_TRUE(receive().empty());
+    EXPECT_FALSE(cq->poll().has_value());
 }
 
 TEST_F(EngineError, AConsumerIndexOf16BitsIsEnough) {
