@@ -18,7 +18,7 @@ class ReceiveBudget {
     static constexpr uint32_t kMaxPromise = 4096;
 
     ReceiveBudget(uint32_t units, uint32_t peers)
-        : total_(units),
+        : cap_(units),
           reserve_(std::max(units / 2 / peers, 1u)),
           shared_(static_cast<int64_t>(units) - static_cast<int64_t>(reserve_) * peers) {}
 
@@ -27,7 +27,11 @@ class ReceiveBudget {
     uint32_t promise(uint32_t& committed, uint32_t promised) noexcept {
         const uint32_t own = committed < reserve_ ? reserve_ - committed : 0;
         const int64_t free = std::max<int64_t>(shared_ - shared_used_, 0);
-        const auto room = static_cast<uint32_t>(own + free / 4);
+        const uint32_t left = cap_ > committed_ ? cap_ - committed_ : 0;
+        auto room = std::min(static_cast<uint32_t>(own + free / 4), (left + 3) / 4);
+        if (room == 0 && committed == 0) {
+            room = 1;  // however full: one at a time goes on
+        }
         const uint32_t wanted = promised < kMaxPromise ? kMaxPromise - promised : 0;
         const uint32_t units = std::min(room, wanted);
         commit(committed, units);
@@ -37,9 +41,11 @@ class ReceiveBudget {
     void release(uint32_t& committed, uint32_t units) noexcept {
         shared_used_ -= above_reserve(committed) - above_reserve(committed - units);
         committed -= units;
+        committed_ -= units;
     }
 
-    uint32_t total() const noexcept { return total_; }
+    // Never more than this in all, whatever the configuration says.
+    void cap(uint32_t units) noexcept { cap_ = std::min(cap_, units); }
 
   private:
     int64_t above_reserve(uint32_t committed) const noexcept {
@@ -49,9 +55,11 @@ class ReceiveBudget {
     void commit(uint32_t& committed, uint32_t units) noexcept {
         shared_used_ += above_reserve(committed + units) - above_reserve(committed);
         committed += units;
+        committed_ += units;
     }
 
-    uint32_t total_;
+    uint32_t cap_;
+    uint32_t committed_ = 0;
     uint32_t reserve_;
     int64_t shared_;
     int64_t shared_used_ = 0;

@@ -68,6 +68,7 @@ class Engine final : public Transport {
 
     // receive.cc
     void receive() noexcept;
+    void note_receive_pool(const rte_mbuf* packet) noexcept;
     Counter receive_frame(rte_mbuf* packet) noexcept;
     Counter receive_tagwire(rte_mbuf* packet, const wire::FrameView& view) noexcept;
     Counter receive_cold(const wire::FrameView& view) noexcept;
@@ -229,6 +230,7 @@ class Engine final : public Transport {
     Pool<Fragment> fragments_;
     MessageIndex index_;
     ReceiveBudget budget_;
+    bool receive_pool_known_ = false;
     uint32_t held_units_ = 0;
     IncomingMessage* finished_ = nullptr;  // freed once their event was seen
     std::vector<PeerId> ready_;

@@ -5,6 +5,7 @@
 #include <rte_prefetch.h>
 
 #include "lib/transport/engine.h"
+#include "lib/transport/log.h"
 #include "lib/transport/psn.h"
 
 namespace tagwire::transport {
@@ -27,6 +28,9 @@ void Engine::receive() noexcept {
     for (uint32_t burst = 0; burst < kRxBursts && events_.empty(); ++burst) {
         const uint16_t received = io_.rx_burst(packets, kBurst);
         counters_[Counter::rx_frames] += received;
+        if (!receive_pool_known_ && received > 0) [[unlikely]] {
+            note_receive_pool(packets[0]);
+        }
         for (uint16_t i = 0; i < received; ++i) {
             if (i + 1 < received) {
                 rte_prefetch0(rte_pktmbuf_mtod(packets[i + 1], void*));
@@ -38,6 +42,17 @@ void Engine::receive() noexcept {
             break;
         }
     }
+}
+
+// What is held is missing in the receive ring: a third of the pool at most, the rest
+// is for the ring and the caches.
+void Engine::note_receive_pool(const rte_mbuf* packet) noexcept {
+    receive_pool_known_ = true;
+    const uint32_t frames = packet->pool->size;
+    budget_.cap(frames / 3);
+    TAGWIRE_LOG(INFO,
+                "receive pool of %u frames: at most %u are held for messages without a receive",
+                frames, frames / 3);
 }
 
 Counter Engine::receive_frame(rte_mbuf* packet) noexcept {

@@ -116,9 +116,8 @@ struct TransportConfig {
     uint32_t max_incoming_messages =
         65536;                          // announced or on the way, all peers; at least 2 per peer
     uint64_t eager_window = 64 * 1024;  // bytes of one message sent before it is accepted
-    uint64_t held_bytes_limit = 64ull
-                                << 20;  // received packets held for unaccepted messages, all peers;
-                                        // the receive pool needs as many beyond its rings
+    uint64_t held_bytes_limit = 64ull << 20;  // received packets held for unaccepted messages, all
+                                              // peers; never more than a third of the receive pool
     uint32_t send_window_packets = 256;  // unacknowledged packets per peer
     uint64_t rto_min_ns = 1'000'000;
     uint64_t rto_initial_ns = 20'000'000;

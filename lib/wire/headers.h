@@ -86,6 +86,5 @@ inline constexpr uint8_t kIcmpEchoReply = 0;
 inline constexpr uint8_t kIcmpEchoRequest = 8;
 
 inline constexpr uint32_t kMinFrame = 60;  // without FCS; shorter frames are padded
-inline constexpr uint32_t kMaxIpPacket = 65535;
 
 }  // namespace tagwire::wire

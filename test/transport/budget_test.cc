@@ -82,6 +82,23 @@ TEST_F(Budget, used_up_does_not_stop_a_message_that_was_accepted) {
     EXPECT_EQ(b.received[0].buffer, large.payload);
 }
 
+TEST_F(Budget, leaves_two_thirds_of_the_receive_pool_to_the_ring) {
+    b.stop();
+    b.config.max_incoming_messages = 60'000;
+    b.start();
+    b.accept_at_once = false;
+    const PeerId to_b = a.peer(b);
+    for (uint64_t tag = 0; tag < 10'000; ++tag) {
+        a.send(to_b, tag, 800);
+    }
+
+    run([&] { return false; }, 100 * kMs);
+
+    EXPECT_GT(b.received.size(), 1000u);
+    EXPECT_LE(b.received.size(), 8191u / 3);
+    EXPECT_EQ(b.node().no_buffer, 0u);
+}
+
 TEST_F(Budget, of_two_that_flood_each_other_does_not_deadlock) {
     b.accept_at_once = false;
     const PeerId to_b = a.peer(b);
@@ -112,6 +129,19 @@ TEST(ReceiveBudgetTest, gives_back_what_it_promised) {
 
     EXPECT_EQ(committed, 0u);
     EXPECT_EQ(budget.promise(committed, 0), first);
+}
+
+TEST(ReceiveBudgetTest, keeps_a_cap_and_still_lets_each_new_peer_send_one) {
+    ReceiveBudget budget(1000, 10);
+    budget.cap(100);
+    uint32_t first = 0;
+    for (int round = 0; round < 100; ++round) {
+        budget.promise(first, 0);
+    }
+    EXPECT_EQ(first, 100u);
+    uint32_t second = 0;
+    EXPECT_EQ(budget.promise(second, 0), 1u);
+    EXPECT_EQ(budget.promise(second, 1), 0u);
 }
 
 TEST(ReceiveBudgetTest, never_promises_more_than_there_is) {
