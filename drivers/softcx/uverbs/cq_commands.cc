@@ -85,7 +85,6 @@ int make_cq(const Command& command, const CqRequest& request, CompletionQueue** 
     cq->doorbell = reinterpret_cast<volatile uint32_t*>(vendor.db_addr);
     cq->ignore_overrun = (request.flags & IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN) != 0;
     cq->channel = channel;
-    engine_prepare(*cq);
     if (channel != nullptr)
         ++channel->use_count;
     engine_prepare(*cq);
