@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "drivers/softcx/engine/parse.h"
 
+#include <algorithm>
+
 #include "drivers/softcx/engine/checksum.h"
 
 namespace softcx {
@@ -59,9 +61,8 @@ void parse_ipv6(ParsedFrame& frame) noexcept {
     const uint32_t available = frame.length - frame.l3_offset;
     if (available < kIpv6Header || ip[0] >> 4 != 6)
         return;
-    const uint32_t total = kIpv6Header + load_be16(ip + 4);
-    if (total > available)
-        return;
+    // The card steers by the headers; a length beyond the frame only spoils the checksum.
+    const uint32_t total = std::min(kIpv6Header + load_be16(ip + 4), available);
     frame.l3 = CqeL3::kIpv6;
     frame.l3_end = frame.l3_offset + total;
     frame.l4_offset = frame.l3_offset + kIpv6Header;
