@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "drivers/softcx/engine.h"
+#include "drivers/softcx/engine/compression.h"
 
 namespace softcx {
 
@@ -26,15 +27,17 @@ void refresh_consumer(EngineState& state, CompletionPort& port) noexcept {
     port.consumer_index = index;
 }
 
-bool has_room(EngineState& state, CompletionPort& port) noexcept {
+}  // namespace
+
+bool has_room(EngineState& state, CompletionPort& port, uint32_t count) noexcept {
     CompletionQueue& cq = *port.cq;
     if (cq.overrun)
         return false;
     if (!cq.injected_overrun) [[likely]] {
-        if (used_entries(port) < cq.entries || cq.ignore_overrun)
+        if (used_entries(port) + count <= cq.entries || cq.ignore_overrun)
             return true;
         refresh_consumer(state, port);
-        if (used_entries(port) < cq.entries)
+        if (used_entries(port) + count <= cq.entries)
             return true;
     }
     cq.injected_overrun = false;
@@ -51,24 +54,24 @@ void raise_if_armed(CompletionQueue& cq, bool solicited) noexcept {
     raise_completion_event(cq);
 }
 
-}  // namespace
-
-bool write_cqe(EngineState& state, CompletionPort& port, Cqe& cqe, CqeOpcode opcode,
-               bool solicited) noexcept {
-    if (!has_room(state, port))
-        return false;
-    CompletionQueue& cq = *port.cq;
-    const uint32_t index = cq.producer_index++;
-    const uint8_t owner = (index & cq.entries) != 0 ? 1 : 0;
-    cqe.op_own =
-        static_cast<uint8_t>(static_cast<uint8_t>(opcode) << 4 | (solicited ? 2 : 0) | owner);
-
+void store_cqe(const CompletionQueue& cq, uint32_t index, const Cqe& cqe, uint8_t format) noexcept {
     uint8_t* slot = cq.buffer + size_t{index & (cq.entries - 1)} * cq.cqe_size;
     slot += cq.cqe_size - sizeof(Cqe);  // the second half of a 128-byte CQE
     std::memcpy(slot, &cqe, offsetof(Cqe, op_own));
-    // The owner byte is the last thing that a client sees change.
-    __atomic_store_n(slot + offsetof(Cqe, op_own), cqe.op_own, __ATOMIC_RELEASE);
+    const uint8_t owner = (index & cq.entries) != 0 ? 1 : 0;
+    __atomic_store_n(slot + offsetof(Cqe, op_own), static_cast<uint8_t>(format | owner),
+                     __ATOMIC_RELEASE);
+}
 
+bool write_cqe(EngineState& state, CompletionPort& port, Cqe& cqe, CqeOpcode opcode,
+               bool solicited) noexcept {
+    if (port.session != nullptr)
+        close_session(port);  // CQEs stay in order
+    if (!has_room(state, port, 1))
+        return false;
+    CompletionQueue& cq = *port.cq;
+    store_cqe(cq, cq.producer_index++, cqe,
+              static_cast<uint8_t>(static_cast<uint8_t>(opcode) << 4 | (solicited ? 2 : 0)));
     if (solicited)
         cq.solicited_index = cq.producer_index;
     raise_if_armed(cq, solicited);

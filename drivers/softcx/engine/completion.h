@@ -14,6 +14,16 @@ bool write_cqe(EngineState& state, CompletionPort& port, Cqe& cqe, CqeOpcode opc
 bool write_error_cqe(EngineState& state, CompletionPort& port, CqeOpcode opcode, Syndrome syndrome,
                      uint32_t opcode_qpn, uint32_t user_index, uint16_t wqe_counter) noexcept;
 
+// Room for `count` more CQEs behind those that were written. False: the CQ overran.
+bool has_room(EngineState& state, CompletionPort& port, uint32_t count) noexcept;
+
+// Stores a CQE at an index of the ring; `format` is the opcode and the flags, without
+// the owner bit. The owner byte is the last thing that a client sees change.
+void store_cqe(const CompletionQueue& cq, uint32_t index, const Cqe& cqe, uint8_t format) noexcept;
+
+// After CQEs were stored and the producer index moved on.
+void raise_if_armed(CompletionQueue& cq, bool solicited) noexcept;
+
 // Looks for a new arm command in the doorbell record.
 void check_arm(CompletionQueue& cq) noexcept;
 

@@ -146,6 +146,32 @@ static_assert(offsetof(Cqe, timestamp) == 48);
 static_assert(offsetof(Cqe, sop_drop_qpn) == 56);
 static_assert(offsetof(Cqe, op_own) == 63);
 
+// Compressed CQEs (PRM, "CQE compression"): a title CQE with the number of CQEs in byte_cnt
+// stands for as many entries of the ring. What differs is in arrays of eight mini CQEs, in
+// the entry behind the title, and in every eighth one counted from the title. What the
+// other entries hold means nothing.
+inline constexpr uint8_t kCqeCompressed = 3 << 2;  // in op_own
+inline constexpr uint32_t kMinisPerEntry = 8;
+
+enum class MiniFormat : uint8_t {
+    kNone = 0,
+    kHash = 1,               // MLX5_IB_CQE_RES_FORMAT_*
+    kChecksum = 2,           // no RSS hash
+    kChecksumAndStride = 4,  // no RSS hash; index of the first stride
+};
+
+struct MiniCqe {
+    union {
+        Be32 rx_hash_result;
+        struct {
+            Be16 check_sum;
+            Be16 stride_index;
+        } sum;
+    };
+    Be32 byte_cnt;
+};
+static_assert(sizeof(MiniCqe) == 8);
+
 struct ErrorCqe {
     uint8_t reserved0[32];
     Be32 srqn_uidx;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "drivers/softcx/engine/compression.h"
 #include "drivers/softcx/engine/state.h"
 
 namespace softcx {
@@ -25,11 +26,16 @@ class Rebuild {
     void build_completion_ports() {
         state_.completion_ports.clear();
         state_.event_ports.clear();
+        state_.compressing_ports.clear();
         state_.completion_ports.reserve(device_.cqs.size());
         for (const auto& [number, cq] : device_.cqs) {
             CompletionPort& port = state_.completion_ports.emplace_back(
                 CompletionPort{cq.get(), read_doorbell(cq->doorbell) & kIndexMask});
             completion_of_[cq.get()] = &port;
+            if (cq->compression != 0) {
+                port.session = std::make_shared<CompressionSession>();
+                state_.compressing_ports.push_back(&port);
+            }
             if (cq->channel != nullptr)
                 state_.event_ports.push_back(&port);
         }

@@ -6,6 +6,7 @@
 
 #include "drivers/softcx/engine.h"
 #include "drivers/softcx/engine/completion.h"
+#include "drivers/softcx/engine/compression.h"
 #include "drivers/softcx/engine/fcs.h"
 #include "drivers/softcx/engine/send.h"
 
@@ -131,7 +132,7 @@ bool skip_strides(EngineState& state, ReceivePort& port) noexcept {
     cqe.wqe_id.set(wq.consumer_index);
     cqe.wqe_counter.set(static_cast<uint16_t>(wq.used_strides));
     close_wqe(wq);
-    return write_cqe(state, *port.completions, cqe, CqeOpcode::kResponderSend, false);
+    return write_receive_cqe(state, *port.completions, cqe);
 }
 
 uint32_t error_qpn(const ReceivePort& port) noexcept {
@@ -261,7 +262,7 @@ void receive_on(EngineState& state, ReceivePort& port, const Reception& receptio
         if (wq.used_strides == 1u << wq.log_strides)
             close_wqe(wq);
     }
-    if (!write_cqe(state, *port.completions, cqe, CqeOpcode::kResponderSend, false)) [[unlikely]]
+    if (!write_receive_cqe(state, *port.completions, cqe)) [[unlikely]]
         enter_receive_error(state, port);
 }
 

@@ -17,9 +17,12 @@
 
 namespace softcx {
 
+struct CompressionSession;
+
 struct CompletionPort {
     CompletionQueue* cq;
-    uint32_t consumer_index;  // as last read from the doorbell record
+    uint32_t consumer_index;                      // as last read from the doorbell record
+    std::shared_ptr<CompressionSession> session;  // null: the CQ does not compress
 };
 
 struct SendPort {
@@ -57,7 +60,8 @@ struct EngineState {
 
     TranslationTable translations;
     std::vector<CompletionPort> completion_ports;
-    std::vector<CompletionPort*> event_ports;  // CQs with a channel
+    std::vector<CompletionPort*> event_ports;        // CQs with a channel
+    std::vector<CompletionPort*> compressing_ports;  // CQs with a session
     std::vector<SendPort> send_ports;
     std::vector<ReceivePort> receive_ports;
     std::vector<Destination> destinations;

@@ -4,6 +4,7 @@
 
 #include "drivers/softcx/engine.h"
 #include "drivers/softcx/engine/completion.h"
+#include "drivers/softcx/engine/compression.h"
 #include "drivers/softcx/engine/receive.h"
 #include "drivers/softcx/engine/scatter.h"
 #include "drivers/softcx/engine/send.h"
@@ -78,7 +79,9 @@ uint32_t engine_step(Device& device, uint32_t budget) noexcept {
     if (state.receive_needs_flush)
         tend_receive_ports(state);
     const uint32_t sent = step_send(state, budget);
-    return sent + step_receive(state, budget);
+    const uint32_t received = step_receive(state, budget);
+    close_sessions(state);
+    return sent + received;
 }
 
 void engine_drain(Device& device) noexcept {
@@ -88,6 +91,7 @@ void engine_drain(Device& device) noexcept {
     state.now = core_clock();
     for (SendPort& port : state.send_ports)
         run_send_port(state, port, UINT32_MAX);
+    close_sessions(state);
 }
 
 void engine_flush(Device& device, WorkQueue& wq) noexcept {

@@ -35,6 +35,10 @@ inline constexpr uint32_t kMaxTableSize = 2048;
 inline constexpr uint32_t kCompletionVectors = 1;
 inline constexpr uint32_t kBlueFlameRegisterSize = 512;
 
+// CQE compression: MLX5_IB_CQE_RES_FORMAT_HASH, _CSUM, _CSUM_STRIDX.
+inline constexpr uint32_t kMaxCompressedCqes = 64;
+inline constexpr uint8_t kCompressionFormats = 7;
+
 // Striding receive rings (MLX5_MIN_SINGLE_STRIDE_LOG_NUM_BYTES and following of the kernel,
 // with the extended range of stride numbers).
 inline constexpr uint32_t kMinLogStrideBytes = 6, kMaxLogStrideBytes = 13;

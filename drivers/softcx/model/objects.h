@@ -57,6 +57,7 @@ struct CompletionQueue {
     uint32_t entries = 0;                   // power of two
     volatile uint32_t* doorbell = nullptr;  // [0] consumer index (24 bits, big endian), [1] arm
     uint32_t producer_index = 0;
+    uint8_t compression = 0;        // MLX5_IB_CQE_RES_FORMAT_* that receive CQEs shrink to; 0: none
     bool ignore_overrun = false;    // IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN
     bool injected_overrun = false;  // the next CQE finds no room
     bool overrun = false;           // a CQE had no room: the CQ is in error

@@ -42,7 +42,10 @@ int check_vendor_request(const mlx5_ib_create_cq& request) {
         return EINVAL;
     if ((request.flags & ~kKnownVendorFlags) != 0)
         return EINVAL;
-    if (request.cqe_comp_en != 0)
+    // One format, and 64-byte CQEs only: the others are not announced.
+    if (request.cqe_comp_en != 0 &&
+        (request.cqe_size != 64 || !std::has_single_bit(request.cqe_comp_res_format) ||
+         (request.cqe_comp_res_format & ~kCompressionFormats) != 0))
         return EOPNOTSUPP;
     if (request.reserved0 != 0 || request.reserved1 != 0)
         return EINVAL;
@@ -84,6 +87,8 @@ int make_cq(const Command& command, const CqRequest& request, CompletionQueue** 
     cq->entries = entries;
     cq->doorbell = reinterpret_cast<volatile uint32_t*>(vendor.db_addr);
     cq->ignore_overrun = (request.flags & IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN) != 0;
+    if (vendor.cqe_comp_en != 0)
+        cq->compression = vendor.cqe_comp_res_format;
     cq->channel = channel;
     if (channel != nullptr)
         ++channel->use_count;

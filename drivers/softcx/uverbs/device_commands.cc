@@ -94,6 +94,8 @@ mlx5_ib_query_device_resp vendor_properties(size_t room) {
     properties.rss_caps.rx_hash_function = MLX5_RX_HASH_FUNC_TOEPLITZ;
     properties.tso_caps.max_tso = kMaxLargeSend;
     properties.tso_caps.supported_qpts = 1u << kQptRawPacket;
+    properties.cqe_comp_caps.max_num = kMaxCompressedCqes;
+    properties.cqe_comp_caps.supported_format = kCompressionFormats;
     properties.striding_rq_caps.min_single_stride_log_num_of_bytes = kMinLogStrideBytes;
     properties.striding_rq_caps.max_single_stride_log_num_of_bytes = kMaxLogStrideBytes;
     properties.striding_rq_caps.min_single_wqe_log_num_of_strides = kMinLogStrides;
