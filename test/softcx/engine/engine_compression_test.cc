@@ -107,7 +107,7 @@ TEST_F(EngineCompression, TheTitleNamesTheFirstWqeAndTakesAsManyEntries) {
 
 TEST_F(EngineCompression, TheHashFormatHasTheHashOfEachFrame) {
     qp->rss->fields = MLX5_RX_HASH_SRC_IPV4 | MLX5_RX_HASH_DST_IPV4;
-    qp->rss->key = {0x6d, 0x5a, 0x56, 0xda};
+    qp->rss->key.fill(0x6d);
     qp->rss->key_length = 40;
     use(MiniFormat::kHash);
     post_all();
