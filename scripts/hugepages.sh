@@ -5,6 +5,7 @@
 hugepage_knob=/sys/kernel/mm/hugepages/hugepages-2048kB
 hugepages_before=
 hugepages_text=
+hugepages_lock=/run/lock/tagwire-hugepages
 
 hugepages_free() { cat "$hugepage_knob/free_hugepages" 2>/dev/null || echo 0; }
 
@@ -12,6 +13,15 @@ hugepages_free() { cat "$hugepage_knob/free_hugepages" 2>/dev/null || echo 0; }
 # done, for people, is in hugepages_text.
 reserve_hugepages() {
     local wanted=$(($1 / 2)) free available
+    # One run at a time: two that reserve would each give back a number that holds the other's pages.
+    if [ "$(id -u)" = 0 ] && [ -d "${hugepages_lock%/*}" ]; then
+        exec 8>"$hugepages_lock"
+        if ! flock -n 8; then
+            exec 8>&-
+            hugepages_text="--no-huge, because another run uses the hugepages"
+            return 1
+        fi
+    fi
     free=$(hugepages_free)
     if [ "$free" -ge "$wanted" ]; then
         hugepages_text="$free hugepages of 2 MB were free already"
