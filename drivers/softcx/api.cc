@@ -35,6 +35,18 @@ const char* mode_text(const softcx::Machine& machine) {
     return "?";
 }
 
+// What every injection of a syndrome checks first; `apply` runs with the device locked.
+template <typename Apply>
+int inject(const char* device_name, unsigned int syndrome, Apply apply) {
+    Device* device = softcx::find_device(device_name);
+    if (device == nullptr)
+        return -ENODEV;
+    if (syndrome == 0 || syndrome > 0xff)
+        return -EINVAL;
+    const std::lock_guard lock(device->mutex);
+    return apply(*device);
+}
+
 }  // namespace
 
 extern "C" {
@@ -65,34 +77,26 @@ SOFTCX_EXPORT const char* softcx_describe(void) {
 
 SOFTCX_EXPORT int softcx_inject_wq_error(const char* device_name, unsigned int wqn,
                                          unsigned int syndrome) {
-    Device* device = softcx::find_device(device_name);
-    if (device == nullptr)
-        return -ENODEV;
-    if (syndrome == 0 || syndrome > 0xff)
-        return -EINVAL;
-    const std::lock_guard lock(device->mutex);
-    const auto found = device->wqs.find(wqn);
-    if (found == device->wqs.end())
-        return -ENOENT;
-    found->second->injected_syndrome = static_cast<uint8_t>(syndrome);
-    return 0;
+    return inject(device_name, syndrome, [&](Device& device) {
+        const auto found = device.wqs.find(wqn);
+        if (found == device.wqs.end())
+            return -ENOENT;
+        found->second->injected_syndrome = static_cast<uint8_t>(syndrome);
+        return 0;
+    });
 }
 
 SOFTCX_EXPORT int softcx_inject_qp_error(const char* device_name, unsigned int qpn,
                                          unsigned int syndrome) {
-    Device* device = softcx::find_device(device_name);
-    if (device == nullptr)
-        return -ENODEV;
-    if (syndrome == 0 || syndrome > 0xff)
-        return -EINVAL;
-    const std::lock_guard lock(device->mutex);
-    const auto found = device->qps.find(qpn);
-    if (found == device->qps.end())
-        return -ENOENT;
-    if (found->second->sq.wqe_count == 0)
-        return -EINVAL;
-    found->second->sq.injected_syndrome = static_cast<uint8_t>(syndrome);
-    return 0;
+    return inject(device_name, syndrome, [&](Device& device) {
+        const auto found = device.qps.find(qpn);
+        if (found == device.qps.end())
+            return -ENOENT;
+        if (found->second->sq.wqe_count == 0)
+            return -EINVAL;
+        found->second->sq.injected_syndrome = static_cast<uint8_t>(syndrome);
+        return 0;
+    });
 }
 
 SOFTCX_EXPORT int softcx_inject_cq_overrun(const char* device_name, unsigned int cqn) {
