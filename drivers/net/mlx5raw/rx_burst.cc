@@ -4,6 +4,7 @@
 #include <rte_io.h>
 #include <rte_prefetch.h>
 
+#include "drivers/net/mlx5raw/flow_mark.h"
 #include "drivers/net/mlx5raw/rxq.h"
 
 namespace tagwire::mlx5raw {
@@ -22,6 +23,7 @@ uint16_t RxQueue::burst_single(void* queue, rte_mbuf** packets, uint16_t count) 
     rte_mbuf** const mbufs = q.mbufs_;
     const CqeClass* const classes = q.classes_;
     const uint64_t rearm = q.rearm_;
+    const bool flow_marks = q.flow_marks_;
     const uint32_t cq_mask = q.cq_mask_;
     const uint32_t cq_log = q.cq_log_;
     const uint32_t mask = q.mask_;
@@ -49,6 +51,9 @@ uint16_t RxQueue::burst_single(void* queue, rte_mbuf** packets, uint16_t count) 
         *next = mbuf;
         write_rearm(mbuf, rearm);
         mbuf->ol_flags = kind.flags;
+        if (unlikely(flow_marks)) {
+            set_flow_mark(*mbuf, cqe.flow_tag.get());
+        }
         mbuf->packet_type = kind.packet_type;
         mbuf->pkt_len = length;
         mbuf->data_len = static_cast<uint16_t>(length);

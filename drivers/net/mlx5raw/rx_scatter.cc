@@ -5,6 +5,7 @@
 #include <rte_io.h>
 #include <rte_prefetch.h>
 
+#include "drivers/net/mlx5raw/flow_mark.h"
 #include "drivers/net/mlx5raw/rxq.h"
 
 namespace tagwire::mlx5raw {
@@ -29,6 +30,9 @@ uint16_t RxQueue::burst_scatter(void* queue, rte_mbuf** packets, uint16_t count)
         const uint32_t length = cqe.byte_count.get();
         rte_mbuf* const head = q.take_chain(q.consumer_ & q.mask_, length);
         head->ol_flags = kind.flags;
+        if (unlikely(q.flow_marks_)) {
+            set_flow_mark(*head, cqe.flow_tag.get());
+        }
         head->packet_type = kind.packet_type;
         head->pkt_len = length;
         head->hash.rss = cqe.rx_hash.get();

@@ -64,6 +64,10 @@ class alignas(RTE_CACHE_LINE_SIZE) RxQueue {
     Status start();  // fills the ring, RESET -> RDY
     Status stop();   // RDY -> RESET, mbufs back to the pool
 
+    // From now on packets carry the marks of flow rules (flow_mark.h). May be called
+    // while another thread polls the queue.
+    void report_flow_marks(bool on) { flow_marks_ = on; }
+
     const RxQueueConfig& config() const { return config_; }
     RxCounters counters() const { return counters_; }
     ibv_wq* wq() const { return wq_.get(); }
@@ -120,6 +124,7 @@ class alignas(RTE_CACHE_LINE_SIZE) RxQueue {
     uint32_t producer_ = 0;
     uint32_t mask_ = 0;
     uint64_t rearm_ = 0;  // data_off, refcnt, nb_segs, port
+    bool flow_marks_ = false;
     RxCounters counters_;
 
     // Per burst.
