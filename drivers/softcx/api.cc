@@ -141,6 +141,8 @@ SOFTCX_EXPORT int softcx_set_link(const char* device_name, int up) {
     if (device->port.link_up == (up != 0))
         return 0;
     device->port.link_up = up != 0;
+    if (up == 0)
+        ++device->port.counters.link_downed;
     softcx::report_async_event(*device, up != 0 ? kEventPortActive : kEventPortError,
                                softcx::kPortNumber);
     return 0;

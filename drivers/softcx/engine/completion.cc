@@ -80,7 +80,7 @@ bool write_cqe(EngineState& state, CompletionPort& port, Cqe& cqe, CqeOpcode opc
 
 bool write_error_cqe(EngineState& state, CompletionPort& port, CqeOpcode opcode, Syndrome syndrome,
                      uint32_t opcode_qpn, uint32_t user_index, uint16_t wqe_counter) noexcept {
-    count_error(state.device.port.counters, syndrome);
+    count_error(state.device.port.counters, opcode, syndrome);
     ErrorCqe error{};
     error.srqn_uidx.set(user_index & kIndexMask);
     error.syndrome = static_cast<uint8_t>(syndrome);
@@ -103,7 +103,14 @@ void check_arm(CompletionQueue& cq) noexcept {
         raise_if_armed(cq, solicited_only);
 }
 
-void count_error(PortCounters& counters, Syndrome syndrome) noexcept {
+void count_error(PortCounters& counters, CqeOpcode opcode, Syndrome syndrome) noexcept {
+    const bool responder = opcode == CqeOpcode::kResponderError;
+    const bool flushed = syndrome == Syndrome::kFlushed;
+    ++(responder ? counters.resp_cqe_error : counters.req_cqe_error);
+    if (flushed)
+        ++(responder ? counters.resp_cqe_flush_error : counters.req_cqe_flush_error);
+    if (responder && syndrome == Syndrome::kLocalLength)
+        ++counters.resp_local_length_error;
     switch (syndrome) {
         case Syndrome::kLocalProtection:
             ++counters.local_protection_errors;

@@ -27,7 +27,7 @@ void raise_if_armed(CompletionQueue& cq, bool solicited) noexcept;
 // Looks for a new arm command in the doorbell record.
 void check_arm(CompletionQueue& cq) noexcept;
 
-// Counts a completion in error by its kind.
-void count_error(PortCounters& counters, Syndrome syndrome) noexcept;
+// Counts a completion in error by its ring and its kind.
+void count_error(PortCounters& counters, CqeOpcode opcode, Syndrome syndrome) noexcept;
 
 }  // namespace softcx

@@ -74,6 +74,8 @@ void receive_frame(EngineState& state, const uint8_t* data, uint32_t length) noe
     }
     ++port.counters.rx_packets;
     port.counters.rx_bytes += length;
+    const bool multicast = (data[0] & 1) != 0;
+    port.counters.rx_multicast += multicast ? 1 : 0;
 
     const ParsedFrame frame = parse_frame(data, length);
     uint64_t mac;
@@ -84,9 +86,10 @@ void receive_frame(EngineState& state, const uint8_t* data, uint32_t length) noe
     for (const CompiledFlow& rule : rules) {
         if (!matches(rule, mac, frame))
             continue;
-        const bool multicast = (data[0] & 1) != 0;
-        if (rule.destination == nullptr)
-            return;  // drop rule
+        if (rule.destination == nullptr) {
+            ++port.counters.rx_flow_drop;
+            return;
+        }
         const FrameChecksums checksums = validate_checksums(frame);
         if (multicast)
             deliver_multicast(state, rules, &rule, mac, frame, checksums);

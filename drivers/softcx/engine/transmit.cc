@@ -27,21 +27,29 @@ bool is_local(const EngineState& state, const uint8_t* frame) noexcept {
            state.local_macs.end();
 }
 
-void count_sent(Port& port, uint32_t bytes) noexcept {
+void count_sent(Port& port, const uint8_t* frame, uint32_t bytes) noexcept {
     ++port.counters.tx_packets;
     port.counters.tx_bytes += bytes;
+    port.counters.tx_multicast += frame[0] & 1;
+}
+
+void count_not_sent(Port& port, const uint8_t* frame, uint32_t bytes) noexcept {
+    ++port.counters.tx_wire_full;
+    --port.counters.tx_packets;
+    port.counters.tx_bytes -= bytes;
+    port.counters.tx_multicast -= frame[0] & 1;
 }
 
 void send_pieces(EngineState& state, std::span<const Wire::Piece> pieces, uint32_t total) noexcept {
     Port& port = state.device.port;
-    if (!port.link_up || port.wire == nullptr)
-        return;  // as a card with the cable pulled: WQEs complete, frames vanish
-    count_sent(port, total);
-    if (!port.wire->send(pieces, total)) {
-        ++port.counters.tx_wire_full;
-        --port.counters.tx_packets;
-        port.counters.tx_bytes -= total;
+    if (!port.link_up || port.wire == nullptr) {
+        ++port.counters.tx_no_link;  // as with the cable pulled: WQEs complete, frames vanish
+        return;
     }
+    const uint8_t* frame = pieces.front().data;
+    count_sent(port, frame, total);
+    if (!port.wire->send(pieces, total))
+        count_not_sent(port, frame, total);
 }
 
 // A contiguous frame of at least kShortestFrame bytes.
@@ -49,7 +57,7 @@ void send_linear(EngineState& state, const uint8_t* frame, uint32_t length) noex
     if (!state.flows.sniffers().empty())
         deliver_to_sniffers(state, frame, length);
     if (is_local(state, frame)) {
-        count_sent(state.device.port, length);
+        count_sent(state.device.port, frame, length);
         receive_frame(state, frame, length);
         return;
     }

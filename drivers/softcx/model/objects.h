@@ -176,13 +176,20 @@ struct Flow {
 // Named as in the hw_counters folder of mlx5 where it has such a counter.
 struct PortCounters {
     uint64_t rx_packets = 0, rx_bytes = 0, tx_packets = 0, tx_bytes = 0;
+    uint64_t rx_multicast = 0, tx_multicast = 0;  // part of the packets, broadcast too
     uint64_t out_of_buffer = 0;    // WQ had no posted buffer
     uint64_t rx_no_flow = 0;       // no rule took the frame
+    uint64_t rx_flow_drop = 0;     // a drop rule took it
     uint64_t rx_wq_not_ready = 0;  // WQ in RESET or ERR
     uint64_t rx_too_long = 0;      // frame longer than the port's MTU allows
     uint64_t tx_wire_full = 0;     // tail drop on the wire
+    uint64_t tx_no_link = 0;       // sent while the link was down
+    uint64_t link_downed = 0;
     uint64_t cq_overrun = 0;
     uint64_t local_protection_errors = 0, local_length_errors = 0, local_qp_errors = 0;
+    // Error CQEs by ring: of receives (responder) and of sends (requester)
+    uint64_t resp_cqe_error = 0, resp_cqe_flush_error = 0, resp_local_length_error = 0;
+    uint64_t req_cqe_error = 0, req_cqe_flush_error = 0;
     // By the faults of the wire (SOFTCX_FAULTS)
     uint64_t fault_lost = 0, fault_duplicated = 0, fault_corrupted = 0, fault_reordered = 0;
     uint64_t fault_delayed = 0, fault_tail_dropped = 0;

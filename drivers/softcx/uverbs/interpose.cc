@@ -27,6 +27,7 @@
 #include "drivers/softcx/model/machine.h"
 #include "drivers/softcx/uverbs/files.h"
 #include "drivers/softcx/uverbs/ioctl.h"
+#include "drivers/softcx/uverbs/live_files.h"
 #include "drivers/softcx/uverbs/tree.h"
 
 #define SOFTCX_EXPORT extern "C" __attribute__((visibility("default")))
@@ -79,6 +80,12 @@ class Path {
         if (const char* inside = softcx::path_in_tree(path, room_, sizeof(room_)))
             path_ = inside;
     }
+    // Brings a file whose content changes up to date; for the calls that open it.
+    Path& fresh() {
+        if (path_ == room_)
+            softcx::refresh_live_file(path_);
+        return *this;
+    }
     operator const char*() const { return path_; }
 
   private:
@@ -93,7 +100,7 @@ bool needs_mode(int flags) {
 int open_path(const char* path, int flags, mode_t mode) {
     const int index = softcx::device_of_node(path);
     if (index < 0)
-        return next_open.get()(Path(path), flags, mode);
+        return next_open.get()(Path(path).fresh(), flags, mode);
     const int fd = softcx::open_device_file(static_cast<uint32_t>(index), flags);
     if (fd >= 0)
         return fd;
@@ -263,11 +270,11 @@ SOFTCX_EXPORT int access(const char* path, int mode) noexcept {
 }
 
 SOFTCX_EXPORT FILE* fopen(const char* path, const char* mode) {
-    return next_fopen.get()(Path(path), mode);
+    return next_fopen.get()(Path(path).fresh(), mode);
 }
 
 SOFTCX_EXPORT FILE* fopen64(const char* path, const char* mode) {
-    return next_fopen.get()(Path(path), mode);
+    return next_fopen.get()(Path(path).fresh(), mode);
 }
 
 SOFTCX_EXPORT ssize_t readlink(const char* path, char* buffer, size_t size) noexcept {

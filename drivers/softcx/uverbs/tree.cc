@@ -17,6 +17,7 @@
 
 #include "drivers/softcx/log.h"
 #include "drivers/softcx/model/capabilities.h"
+#include "drivers/softcx/model/counters.h"
 #include "drivers/softcx/model/machine.h"
 #include "drivers/softcx/model/port.h"
 #include "drivers/softcx/uverbs/files.h"
@@ -90,6 +91,11 @@ void write_port(const fs::path& folder, const Port& port) {
     write_file(folder / "lid", "0x0");
     write_file(folder / "sm_lid", "0x0");
     write_file(folder / "pkeys/0", "0xffff");
+    for (const std::string_view name : counter_names(CounterFolder::kHardware))
+        write_file(folder / "hw_counters" / name, "0");
+    write_file(folder / "hw_counters/lifespan", "10");
+    for (const std::string_view name : counter_names(CounterFolder::kPort))
+        write_file(folder / "counters" / name, "0");
     fs::create_directories(folder / "gid_attrs/ndevs");
     for (uint32_t index = 0; index < kGidTableLength; ++index) {
         Gid gid;
