@@ -9,6 +9,8 @@
  *   SOFTCX_MODE=MODE       auto | step | thread (auto: a device thread from 20 ms after the
  *                          first open on, which retires at the first softcx_step)
  *   SOFTCX_MAC=XX:...      MAC address of device 0; device i adds i (random, locally administered)
+ *   SOFTCX_NETDEV=NAMES    network devices of mlx5_0, mlx5_1 ...: they lend their MAC address, and
+ *                          the devices show a PCI function (none)
  *   SOFTCX_FAULTS=LIST     faults of the wire, such as loss=0.01,reorder=16,seed=7 (none)
  *   SOFTCX_LOG=LEVEL       error | warn | info | debug (warn)
  */

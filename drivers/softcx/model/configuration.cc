@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "drivers/softcx/model/configuration.h"
 
+#include <net/if.h>
+
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <cstring>
@@ -60,6 +63,21 @@ bool read_log_level(const std::string& text, LogLevel& level) {
     return true;
 }
 
+// Names as the kernel allows them (dev_valid_name), one for each device.
+bool read_netdevs(const std::string& text, std::vector<std::string>& names) {
+    for (size_t start = 0; start <= text.size();) {
+        const size_t end = std::min(text.find(',', start), text.size());
+        const std::string name = text.substr(start, end - start);
+        if (name.empty() || name.size() >= IF_NAMESIZE || name == "." || name == ".." ||
+            name.find_first_of("/: \t\n") != std::string::npos ||
+            std::find(names.begin(), names.end(), name) != names.end())
+            return false;
+        names.push_back(name);
+        start = end + 1;
+    }
+    return true;
+}
+
 const char* check_wire(const std::string& wire, uint32_t devices) {
     if (wire == "loopback")
         return nullptr;
@@ -85,6 +103,24 @@ bool read_configuration(const char* (*get)(const char*), Configuration& configur
     if (const char* text = get("SOFTCX_DEVICES"); text != nullptr) {
         if (!read_devices(text, configuration.devices)) {
             error = wrong("SOFTCX_DEVICES", text, "use a number from 1 to 32");
+            return false;
+        }
+    }
+    if (const char* text = get("SOFTCX_NETDEV"); text != nullptr) {
+        if (!read_netdevs(text, configuration.netdevs)) {
+            error = wrong("SOFTCX_NETDEV", text,
+                          "use names of network devices, each once, such as veth0,veth1");
+            return false;
+        }
+        if (get("SOFTCX_DEVICES") == nullptr)
+            configuration.devices = static_cast<uint32_t>(configuration.netdevs.size());
+        if (configuration.netdevs.size() > std::min(configuration.devices, kMaxDevices)) {
+            error = wrong("SOFTCX_NETDEV", text,
+                          "more names than devices: name one for each, or set SOFTCX_DEVICES");
+            return false;
+        }
+        if (get("SOFTCX_MAC") != nullptr) {
+            error = wrong("SOFTCX_NETDEV", text, "the addresses come from there: unset SOFTCX_MAC");
             return false;
         }
     }

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "drivers/softcx/log.h"
 #include "drivers/softcx/model/objects.h"
@@ -19,8 +20,14 @@ struct Configuration {
     std::string wire = "loopback";
     Mode mode = Mode::kAuto;
     std::optional<MacAddress> mac;
+    std::vector<std::string> netdevs;  // network devices of mlx5_0, mlx5_1 ...
     FaultPlan faults;
     LogLevel log = LogLevel::kWarn;
+
+    // nullptr: the device has none.
+    const std::string* netdev_of(uint32_t device) const {
+        return device < netdevs.size() ? &netdevs[device] : nullptr;
+    }
 };
 
 inline constexpr uint32_t kMaxDevices = 32;

@@ -17,6 +17,7 @@
 #include "drivers/softcx/model/context.h"
 #include "drivers/softcx/model/counters.h"
 #include "drivers/softcx/model/events.h"
+#include "drivers/softcx/model/netdev.h"
 #include "drivers/softcx/model/port.h"
 #include "drivers/softcx/wire/fault_wire.h"
 #include "drivers/softcx/wire/wire.h"
@@ -95,6 +96,13 @@ Machine* make_machine() {
         device->name = "mlx5_" + std::to_string(i);
         device->index = i;
         device->port.mac = plus(first, i);
+        const std::string* netdev = made->configuration.netdev_of(i);
+        if (netdev != nullptr && !read_netdev_mac(*netdev, device->port.mac, error)) {
+            log(LogLevel::kError, "SOFTCX_NETDEV: %s: %s (no device is shown until then)",
+                netdev->c_str(), error.c_str());
+            made->devices.clear();
+            break;
+        }
         device->node_guid = eui64(device->port.mac);
         made->devices.push_back(std::move(device));
     }

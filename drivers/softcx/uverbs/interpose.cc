@@ -64,6 +64,7 @@ constinit Next<OpenAtCall> next_openat{"openat"};
 constinit Next<StatCall> next_stat{"stat"};
 constinit Next<StatCall> next_lstat{"lstat"};
 constinit Next<FstatCall> next_fstat{"fstat"};
+constinit Next<int(int, const char*, int, unsigned, struct statx*)> next_statx{"statx"};
 constinit Next<int(int)> next_close{"close"};
 constinit Next<int(int, int, int)> next_socket{"socket"};
 constinit Next<int(int, unsigned long, ...)> next_ioctl{"ioctl"};
@@ -212,6 +213,13 @@ SOFTCX_EXPORT int lstat64(const char* path, struct stat64* status) noexcept {
 
 SOFTCX_EXPORT int fstat64(int fd, struct stat64* status) noexcept {
     return stat_file(fd, reinterpret_cast<struct stat*>(status));
+}
+
+// What programs of the distribution look at files with (ls -l). A device node stays what the
+// kernel says of it.
+SOFTCX_EXPORT int statx(int folder, const char* path, int flags, unsigned mask,
+                        struct statx* status) noexcept {
+    return next_statx.get()(folder, Path(path), flags, mask, status);
 }
 
 // What a program built against glibc before 2.33 calls.

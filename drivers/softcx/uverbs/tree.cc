@@ -13,6 +13,7 @@
 #include <cstring>
 #include <filesystem>
 #include <mutex>
+#include <string_view>
 #include <vector>
 
 #include "drivers/softcx/log.h"
@@ -21,6 +22,7 @@
 #include "drivers/softcx/model/machine.h"
 #include "drivers/softcx/model/port.h"
 #include "drivers/softcx/uverbs/files.h"
+#include "drivers/softcx/uverbs/pci_tree.h"
 
 namespace softcx {
 
@@ -109,7 +111,22 @@ void write_port(const fs::path& folder, const Port& port) {
     }
 }
 
-void write_device(const fs::path& classes, const Device& device) {
+// What `device` of the class folder names: the PCI function where there is one.
+void write_parent(const fs::path& sys, const fs::path& folder, const Device& device) {
+    const std::string* netdev = machine().configuration.netdev_of(device.index);
+    if (netdev != nullptr) {
+        const fs::path function = write_pci_function(sys, device, *netdev, write_file);
+        fs::create_directory_symlink(fs::relative(function, folder), folder / "device");
+        return;
+    }
+    write_file(folder / "device/modalias", kModalias);
+    write_file(folder / "device/vendor", "0x15b3");
+    write_file(folder / "device/device", "0x1017");
+    write_file(folder / "device/numa_node", "-1");
+}
+
+void write_device(const fs::path& sys, const Device& device) {
+    const fs::path classes = sys / "class";
     const std::string node = "uverbs" + std::to_string(device.index);
     const fs::path verbs = classes / "infiniband_verbs" / node;
     write_file(verbs / "ibdev", device.name);
@@ -126,10 +143,7 @@ void write_device(const fs::path& classes, const Device& device) {
     write_file(folder / "board_id", kBoardId);
     write_file(folder / "hca_type", kHcaType);
     write_file(folder / "hw_rev", "0");
-    write_file(folder / "device/modalias", kModalias);
-    write_file(folder / "device/vendor", "0x15b3");
-    write_file(folder / "device/device", "0x1017");
-    write_file(folder / "device/numa_node", "-1");
+    write_parent(sys, folder, device);
     write_port(folder / "ports/1", device.port);
 }
 
@@ -177,11 +191,13 @@ bool build_in(const std::string& base, Tree& made) {
     try {
         made.lock_fd = take_lock(pattern);
         remove_stale(base);
-        const fs::path classes = fs::path(pattern) / "sys/class";
-        fs::create_directories(classes / "infiniband");
-        write_file(classes / "infiniband_verbs/abi_version", "6");
+        const fs::path sys = fs::path(pattern) / "sys";
+        fs::create_directories(sys / "class/infiniband");
+        write_file(sys / "class/infiniband_verbs/abi_version", "6");
         for (const auto& device : machine().devices)
-            write_device(classes, *device);
+            write_device(sys, *device);
+        if (!machine().configuration.netdevs.empty())
+            link_pci_functions_of_machine(sys);
         return true;
     } catch (const fs::filesystem_error& error) {
         log(LogLevel::kInfo, "no device files below %s: %s", base.c_str(), error.what());
@@ -190,6 +206,14 @@ bool build_in(const std::string& base, Tree& made) {
     fs::remove_all(pattern, ignored);
     made.root.clear();
     return false;
+}
+
+// `path` is `folder` or below it.
+bool is_below(const char* path, std::string_view folder) {
+    if (std::strncmp(path, folder.data(), folder.size()) != 0)
+        return false;
+    const char next = path[folder.size()];
+    return next == '\0' || next == '/';
 }
 
 }  // namespace
@@ -222,14 +246,13 @@ void remove_tree() noexcept {
 }
 
 const char* path_in_tree(const char* path, char* room, unsigned long size) {
-    constexpr const char* kClass = "/sys/class/infiniband";
-    constexpr size_t kLength = 21;
-    if (path == nullptr || std::strncmp(path, kClass, kLength) != 0)
+    if (path == nullptr || std::strncmp(path, "/sys/", 5) != 0)
         return nullptr;
-    const char* rest = path + kLength;
-    if (std::strncmp(rest, "_verbs", 6) == 0)
-        rest += 6;
-    if (*rest != '\0' && *rest != '/')
+    const bool pci = is_below(path, "/sys/bus/pci/devices");
+    if (!pci && !is_below(path, "/sys/class/infiniband") &&
+        !is_below(path, "/sys/class/infiniband_verbs"))
+        return nullptr;
+    if (pci && machine().configuration.netdevs.empty())
         return nullptr;
     const std::string& root = tree_root();
     if (root.empty())

@@ -7,15 +7,15 @@
 namespace softcx {
 
 // The folder that stands for the root of the file system below which sys/class/
-// infiniband and sys/class/infiniband_verbs are found. Made at the first call; ""
+// infiniband, sys/class/infiniband_verbs and sys/bus/pci are found. Made at the first call; ""
 // when it cannot be made (the reason was logged).
 const std::string& tree_root();
 
 // Removes the folder (at the end of the process).
 void remove_tree() noexcept;
 
-// "/sys/class/infiniband..." as the path in the tree; nullptr for any other path or
-// when it does not fit.
+// "/sys/class/infiniband...", and with netdevs "/sys/bus/pci/devices...", as the path in
+// the tree; nullptr for any other path or when it does not fit.
 const char* path_in_tree(const char* path, char* room, unsigned long size);
 
 // The N of "/dev/infiniband/uverbsN" when there is such a device, else -1.

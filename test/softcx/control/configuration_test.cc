@@ -55,6 +55,37 @@ TEST(Configuration, ReadsEveryVariable) {
     EXPECT_EQ(configuration.log, LogLevel::kDebug);
 }
 
+TEST(Configuration, NetdevsSayHowManyDevicesThereAre) {
+    Configuration configuration;
+    std::string error;
+    ASSERT_TRUE(read({{"SOFTCX_NETDEV", "veth0,eth1.5"}}, configuration, error)) << error;
+    EXPECT_EQ(configuration.devices, 2u);
+    EXPECT_EQ(configuration.wire, "pair");
+    ASSERT_NE(configuration.netdev_of(1), nullptr);
+    EXPECT_EQ(*configuration.netdev_of(1), "eth1.5");
+    EXPECT_EQ(configuration.netdev_of(2), nullptr);
+}
+
+TEST(Configuration, DevicesMayOutnumberNetdevs) {
+    Configuration configuration;
+    std::string error;
+    ASSERT_TRUE(read({{"SOFTCX_NETDEV", "veth0"}, {"SOFTCX_DEVICES", "4"}}, configuration, error))
+        << error;
+    EXPECT_EQ(configuration.devices, 4u);
+    EXPECT_EQ(configuration.netdev_of(1), nullptr);
+}
+
+TEST(Configuration, NetdevsMayNotOutnumberDevicesNorHaveAnotherAddress) {
+    for (const auto& [name, value] :
+         {std::pair{"SOFTCX_DEVICES", "1"}, std::pair{"SOFTCX_MAC", "02:00:00:00:00:01"}}) {
+        Configuration configuration;
+        std::string error;
+        EXPECT_FALSE(read({{"SOFTCX_NETDEV", "veth0,veth1"}, {name, value}}, configuration, error));
+        EXPECT_EQ(error.rfind("SOFTCX_NETDEV=veth0,veth1: ", 0), 0u) << error;
+        EXPECT_NE(error.find(name), std::string::npos) << error;
+    }
+}
+
 TEST(Configuration, NamesTheValueAndTheRemedy) {
     const std::map<std::string, std::string> wrong[] = {
         {{"SOFTCX_DEVICES", "0"}},
@@ -70,6 +101,11 @@ TEST(Configuration, NamesTheValueAndTheRemedy) {
         {{"SOFTCX_MAC", "02:00:00:00:00:01:02"}},
         {{"SOFTCX_MAC", "00:00:00:00:00:00"}},
         {{"SOFTCX_LOG", "loud"}},
+        {{"SOFTCX_NETDEV", ""}},
+        {{"SOFTCX_NETDEV", "veth0,"}},
+        {{"SOFTCX_NETDEV", "veth0,veth0"}},
+        {{"SOFTCX_NETDEV", "../veth0"}},
+        {{"SOFTCX_NETDEV", "sixteencharacter"}},
     };
     for (const auto& values : wrong) {
         Configuration configuration;

@@ -56,6 +56,12 @@ check 'a bad wire is named, with the remedy' 0 \
     "$run" --wire cable ibv_devices
 check 'an odd pair is refused' 255 'even number' "$run" --devices 3 --wire pair ibv_devinfo
 
+check 'a netdev that is not there is named, with the remedy' 0 \
+    'SOFTCX_NETDEV: no-such-netdev: no such network device here: make it first' \
+    "$run" --netdev no-such-netdev ibv_devices
+check 'a netdev that is no Ethernet port' 0 'SOFTCX_NETDEV: lo: no Ethernet device' \
+    "$run" --netdev lo ibv_devices
+
 # The thread of auto mode is there until the program steps the device itself.
 check 'auto mode becomes step mode at the first step' 0 \
     '^softcx, 2 devices, wire pair, thread mode \(until the first step\) / softcx, .*, step mode$' \

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""testpmd on two softcx devices back to back, with either driver, in a network namespace."""
+import ctypes
+import os
+import re
+import select
+import shutil
+import struct
+import subprocess
+import sys
+import time
+
+DEADLINE = 120  # seconds for anything that a loaded machine may be slow at
+NETDEVS = ("sc0", "sc1")
+PCI = ("5cf0:00:00.0", "5cf0:00:00.1")
+CLONE_NEWNET = 0x40000000
+SKIPPED = 77  # Meson's status for a test that was not run
+
+
+class Failed(Exception):
+    pass
+
+
+def check(condition, message):
+    if not condition:
+        raise Failed(message)
+
+
+def skip(reason):
+    print(f"SKIPPED: {reason}")
+    sys.exit(SKIPPED)
+
+
+def enter_namespace():
+    """A network namespace of this process, with a veth for each device; it goes with us."""
+    if shutil.which("ip") is None:
+        skip("there is no ip command to make network devices with (apt-get install iproute2)")
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(CLONE_NEWNET) != 0:
+        skip(f"no network namespace: unshare: {os.strerror(ctypes.get_errno())} (run as root)")
+    for name in NETDEVS:
+        made = subprocess.run(["ip", "link", "add", name, "mtu", "9500", "type", "veth",
+                               "peer", "name", f"{name}p", "mtu", "9500"],
+                              stderr=subprocess.PIPE, text=True)
+        if made.returncode != 0:
+            skip(f"the kernel makes no veth: {made.stderr.strip()}")
+        for end in (name, f"{name}p"):
+            subprocess.run(["ip", "link", "set", end, "up"], check=True)
+
+
+def netdev_mac(name):
+    with open(f"/proc/self/net/dev", encoding="ascii") as file:
+        check(f"{name}:" in file.read(), f"{name} is not there")
+    text = subprocess.run(["ip", "-o", "link", "show", name], check=True, text=True,
+                          stdout=subprocess.PIPE).stdout
+    return re.search(r"link/ether (\S+)", text).group(1)
+
+
+class Stock:
+    """DPDK's own driver; without DevX and flow tables in hardware memory it is dv_flow_en=0."""
+    name = "net_mlx5"
+
+    @staticmethod
+    def arguments(build, index, options=""):
+        del build
+        return ["-a", f"{PCI[index]},dv_flow_en=0{options}"]
+
+    @staticmethod
+    def device(index):
+        return PCI[index]
+
+    @staticmethod
+    def plugins(build):
+        del build
+        return []
+
+
+class Ours:
+    name = "net_mlx5raw"
+
+    @staticmethod
+    def arguments(build, index, options=""):
+        del build
+        return ["--vdev", f"net_mlx5raw{index},ibdev=mlx5_{index}{options}"]
+
+    @staticmethod
+    def device(index):
+        return f"net_mlx5raw{index}"
+
+    @staticmethod
+    def plugins(build):
+        return ["--no-pci", "-d", f"{build}/drivers/net/mlx5raw/librte_net_mlx5raw.so"]
+
+
+class Testpmd:
+    """One testpmd at its prompt: the two ports of `driver`, and a pcap port at each end.
+
+    The frames of source.pcap go out of the first port; what the second receives comes to
+    sink.pcap (a file per queue). Forwarding pairs the ports as (source, first), (second, sink).
+    """
+
+    def __init__(self, build, driver, folder, queues=1, options="", arguments=(), pool=16384,
+                 mode="io"):
+        self.driver = driver
+        self.folder = folder
+        self.log = ""
+        sources = [f"rx_pcap={folder}/source{q}.pcap" for q in range(queues)]
+        backs = [f"tx_pcap={folder}/back{q}.pcap" for q in range(queues)]
+        nothing = [f"rx_pcap={folder}/nothing.pcap" for _ in range(queues)]
+        sinks = [f"tx_pcap={folder}/sink{q}.pcap" for q in range(queues)]
+        write_pcap(f"{folder}/nothing.pcap", [])
+        # stdbuf: through a pipe testpmd would keep its output until a buffer is full.
+        command = [f"{build}/drivers/softcx/softcx-run", "--netdev", ",".join(NETDEVS),
+                   "--mode", "step", "--", "stdbuf", "-oL", "dpdk-testpmd", "-l", "0,1",
+                   "-d", f"{build}/drivers/softcx/dpdk/librte_softcx_step.so",
+                   *driver.plugins(build), "--no-huge", "-m", "1024", "--no-shconf",
+                   "--no-telemetry", "--file-prefix", f"compare{os.getpid()}",
+                   *driver.arguments(build, 0, options), *driver.arguments(build, 1, options),
+                   "--vdev", "net_pcap0," + ",".join(sources + backs),
+                   "--vdev", "net_pcap1," + ",".join(nothing + sinks),
+                   # --no-flush-rx: testpmd would begin with throwing the files' frames away.
+                   "--", "-i", "--no-flush-rx", "--no-mlockall", "--nb-cores=1",
+                   f"--rxq={queues}", f"--txq={queues}", f"--total-num-mbufs={pool}",
+                   f"--forward-mode={mode}", *arguments]
+        options = ":".join(filter(None, [os.environ.get("ASAN_OPTIONS"), "detect_leaks=0"]))
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.STDOUT, bufsize=0,
+                                        env={**os.environ, "ASAN_OPTIONS": options})
+        self.read_until("testpmd> ")
+        self.ports = self.find_ports()
+        self.command("set portlist {source},{out},{in},{sink}".format(**self.ports))
+
+    def find_ports(self):
+        names = dict(re.findall(r"Infos for port (\d+) .*?Device name: (\S+)",
+                                self.command("show port info all"), re.S))
+        numbers = {name: int(port) for port, name in names.items()}
+        wanted = {"out": self.driver.device(0), "in": self.driver.device(1),
+                  "source": "net_pcap0", "sink": "net_pcap1"}
+        for role, name in wanted.items():
+            check(name in numbers, f"no port {name}; ports are {names}; output:\n{self.log[-4000:]}")
+            wanted[role] = numbers[name]
+        return wanted
+
+    def read_until(self, mark):
+        text = ""
+        end = time.monotonic() + DEADLINE
+        while mark not in text:
+            left = end - time.monotonic()
+            check(left > 0, f"no {mark!r} in time; output:\n{self.log[-4000:]}")
+            if not select.select([self.process.stdout], [], [], left)[0]:
+                continue
+            chunk = os.read(self.process.stdout.fileno(), 65536).decode(errors="replace")
+            check(chunk, f"testpmd ended; output:\n{self.log[-4000:]}")
+            text += chunk
+            self.log += chunk
+        return text
+
+    def command(self, line):
+        # The prompt's echo of a command may come before the output of the one before;
+        # the answer to an unknown word marks the end.
+        self.process.stdin.write(f"{line}\nend-of-output\n".encode())
+        return self.read_until("Command not found")
+
+    def wait(self, line, condition, message):
+        end = time.monotonic() + DEADLINE
+        while True:
+            text = self.command(line)
+            if condition(text):
+                return text
+            check(time.monotonic() < end, f"{message}; last output:\n{text}")
+            time.sleep(0.05)
+
+    def stats(self, role):
+        text = self.command(f"show port stats {self.ports[role]}")
+        return {key: int(value) for key, value in
+                re.findall(r"((?:RX|TX)-(?:packets|missed|bytes|errors|nombuf)):\s+(\d+)", text)}
+
+    def xstats(self, role):
+        text = self.command(f"show port xstats {self.ports[role]}")
+        return {key: int(value) for key, value in re.findall(r"^(\w+): (\d+)\s*$", text, re.M)}
+
+    def wait_for_frames(self, count):
+        self.wait(f"show port stats {self.ports['sink']}",
+                  lambda text: int(re.search(r"TX-packets: (\d+)", text).group(1)) >= count,
+                  f"{count} frames did not arrive")
+
+    def check_mbufs(self):
+        """After `stop`: every mbuf comes back when the ports are stopped."""
+        self.command("port stop all")
+        text = self.command("dump_mempool mb_pool_0")
+        size = int(re.search(r"size=(\d+)", text).group(1))
+        common = int(re.search(r"common_pool_count=(\d+)", text).group(1))
+        cached = int(re.search(r"total_cache_count=(\d+)", text).group(1))
+        check(common + cached == size,
+              f"{size - common - cached} of {size} mbufs are missing:\n{text}")
+
+    def quit(self):
+        self.process.stdin.write(b"quit\n")
+        self.process.stdin.close()
+        self.log += self.process.stdout.read().decode(errors="replace")
+        code = self.process.wait(timeout=DEADLINE)
+        check(code == 0, f"testpmd exits {code}; output:\n{self.log[-4000:]}")
+        check("client error" not in self.log, f"softcx reports client errors:\n{self.log[-4000:]}")
+
+    def kill(self):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+
+
+def write_pcap(path, frames):
+    with open(path, "wb") as file:
+        file.write(struct.pack("<IHHiIII", 0xa1b2c3d4, 2, 4, 0, 0, 65535, 1))
+        for frame in frames:
+            file.write(struct.pack("<IIII", 0, 0, len(frame), len(frame)) + frame)
+
+
+def read_pcap(path):
+    with open(path, "rb") as file:
+        data = file.read()
+    frames, at = [], 24
+    while at < len(data):
+        length = struct.unpack_from("<IIII", data, at)[2]
+        frames.append(data[at + 16:at + 16 + length])
+        at += 16 + length
+    return frames
