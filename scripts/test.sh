@@ -13,6 +13,8 @@ e2e (processes on the software device). Exit status 0: all passed.
   --slow         the long forms too (more seeds, more operations, larger files)
   --asan         an AddressSanitizer and UndefinedBehaviorSanitizer build in build-asan
   --tsan         a ThreadSanitizer build in build-tsan
+  --fuzz [SEC]   the fuzzers alone, each for SEC seconds (20); built with clang in build-fuzz.
+                 Without options they run too, after the tests
   --list         the names of the tests
 EOF
 }
@@ -21,15 +23,28 @@ dir=build
 filter=
 slow=
 list=
+fuzz=20 # seconds; not with a choice of tests
+only_fuzz=
 options=()
 meson_arguments=()
 while [ $# -gt 0 ]; do
+    case "$1" in
+        --fuzz | --slow) ;;
+        *) fuzz= ;;
+    esac
     case "$1" in
         -h | --help) test_usage; exit 0 ;;
         --suite) meson_arguments+=(--suite "${2:?--suite needs a name}"); shift ;;
         --filter) filter=${2:?--filter needs a text}; shift ;;
         --slow) slow=1 ;;
         --list) list=1 ;;
+        --fuzz)
+            only_fuzz=1
+            if [[ ${2:-} =~ ^[1-9][0-9]*$ ]]; then
+                fuzz=$2
+                shift
+            fi
+            ;;
         --asan) dir=build-asan; options=(-Db_sanitize=address,undefined -Db_lundef=false) ;;
         --tsan) dir=build-tsan; options=(-Db_sanitize=thread -Db_lundef=false) ;;
         --) shift; meson_arguments+=("$@"); break ;;
@@ -37,6 +52,14 @@ while [ $# -gt 0 ]; do
     esac
     shift
 done
+
+# shellcheck source=scripts/fuzz.sh
+. scripts/fuzz.sh
+if [ -n "$only_fuzz" ]; then
+    [ -n "$fuzz" ] || die "--fuzz goes with no other option"
+    run_fuzzers "$fuzz"
+    exit
+fi
 
 prepare "$dir" -- ${options[@]+"${options[@]}"}
 
@@ -68,10 +91,15 @@ esac
 
 status=0
 meson test -C "$dir" --no-rebuild --print-errorlogs ${meson_arguments[@]+"${meson_arguments[@]}"} || status=$?
+logs=("$dir/meson-logs/testlog.json")
+if [ -n "$fuzz" ]; then
+    run_fuzzers "$fuzz" || status=$?
+    logs+=(build-fuzz/meson-logs/testlog.json)
+fi
 # One line in a fixed form, whatever Meson's version prints.
-python3 - "$dir/meson-logs/testlog.json" <<'EOF' || status=1
+python3 - "${logs[@]}" <<'EOF' || status=1
 import json, sys
-results = [json.loads(line)["result"] for line in open(sys.argv[1])]
+results = [json.loads(line)["result"] for log in sys.argv[1:] for line in open(log)]
 good = sum(r in ("OK", "EXPECTEDFAIL") for r in results)
 skipped = results.count("SKIP")
 print(f"{good} passed, {len(results) - good - skipped} failed, {skipped} skipped")

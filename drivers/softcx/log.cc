@@ -16,6 +16,8 @@ std::atomic<int> current_level{static_cast<int>(LogLevel::kWarn)};
 
 const char* prefix(LogLevel level) {
     switch (level) {
+        case LogLevel::kSilent:
+            break;
         case LogLevel::kError:
             return "softcx: error: ";
         case LogLevel::kWarn:

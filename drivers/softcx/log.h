@@ -4,7 +4,8 @@
 
 namespace softcx {
 
-enum class LogLevel : int { kError, kWarn, kInfo, kDebug };
+// kSilent is for fuzzers alone.
+enum class LogLevel : int { kSilent = -1, kError, kWarn, kInfo, kDebug };
 
 LogLevel log_level() noexcept;
 void set_log_level(LogLevel level) noexcept;

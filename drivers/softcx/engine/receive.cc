@@ -64,14 +64,33 @@ void deliver_multicast(EngineState& state, std::span<const CompiledFlow> rules,
     }
 }
 
+bool passes_mac(Port& port, uint32_t length) noexcept {
+    if (length < kEthernetHeader) [[unlikely]] {
+        ++port.counters.rx_too_short;
+        return false;
+    }
+    if (length > port.mtu + kHeadersOutsideMtu) [[unlikely]] {
+        ++port.counters.rx_too_long;
+        return false;
+    }
+    return true;
+}
+
 }  // namespace
+
+void receive_from_wire(EngineState& state, const uint8_t* data, uint32_t length) noexcept {
+    if (!state.flows.sniffers().empty()) {
+        if (!passes_mac(state.device.port, length))
+            return;
+        deliver_to_sniffers(state, data, length);
+    }
+    receive_frame(state, data, length);
+}
 
 void receive_frame(EngineState& state, const uint8_t* data, uint32_t length) noexcept {
     Port& port = state.device.port;
-    if (length < kEthernetHeader || length > port.mtu + kHeadersOutsideMtu) {
-        ++port.counters.rx_too_long;
+    if (!passes_mac(port, length))
         return;
-    }
     ++port.counters.rx_packets;
     port.counters.rx_bytes += length;
     const bool multicast = (data[0] & 1) != 0;

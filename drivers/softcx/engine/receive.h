@@ -6,7 +6,11 @@
 
 namespace softcx {
 
-// A frame from the wire, or looped back: steers it by the flow rules.
+// A frame from the wire: the MAC counts and drops what is no frame of this port, before
+// anybody sees it.
+void receive_from_wire(EngineState& state, const uint8_t* data, uint32_t length) noexcept;
+
+// Such a frame, or one that is looped back: steers it by the flow rules.
 void receive_frame(EngineState& state, const uint8_t* data, uint32_t length) noexcept;
 
 // A copy for each sniffer, of what the port sends and receives.

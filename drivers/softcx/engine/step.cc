@@ -42,16 +42,12 @@ uint32_t step_receive(EngineState& state, uint32_t budget) noexcept {
     if (port.wire == nullptr)
         return 0;
     uint32_t moved = 0;
-    const bool sniffed = !state.flows.sniffers().empty();
     for (; moved < budget; ++moved) {
         const std::span<const uint8_t> frame = port.wire->receive();
         if (frame.empty())
             break;
-        if (port.link_up) {
-            if (sniffed)
-                deliver_to_sniffers(state, frame.data(), static_cast<uint32_t>(frame.size()));
-            receive_frame(state, frame.data(), static_cast<uint32_t>(frame.size()));
-        }
+        if (port.link_up)
+            receive_from_wire(state, frame.data(), static_cast<uint32_t>(frame.size()));
         port.wire->release();
     }
     return moved;

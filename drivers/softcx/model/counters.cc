@@ -28,6 +28,7 @@ constexpr NamedCounter kCounters[] = {
     {"rx_flow_drop", &PortCounters::rx_flow_drop},
     {"rx_wq_not_ready", &PortCounters::rx_wq_not_ready},
     {"rx_too_long", &PortCounters::rx_too_long},
+    {"rx_too_short", &PortCounters::rx_too_short},
     {"tx_wire_full", &PortCounters::tx_wire_full},
     {"tx_no_link", &PortCounters::tx_no_link},
     {"link_downed", &PortCounters::link_downed},

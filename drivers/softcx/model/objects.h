@@ -182,6 +182,7 @@ struct PortCounters {
     uint64_t rx_flow_drop = 0;     // a drop rule took it
     uint64_t rx_wq_not_ready = 0;  // WQ in RESET or ERR
     uint64_t rx_too_long = 0;      // frame longer than the port's MTU allows
+    uint64_t rx_too_short = 0;     // no whole Ethernet header
     uint64_t tx_wire_full = 0;     // tail drop on the wire
     uint64_t tx_no_link = 0;       // sent while the link was down
     uint64_t link_downed = 0;

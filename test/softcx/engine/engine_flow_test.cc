@@ -348,5 +348,15 @@ TEST_F(EngineLoopback, EverythingElseLeaves) {
     EXPECT_EQ(a.count() + b.count(), 0);
 }
 
+TEST_F(EngineFlow, ASnifferSeesNoFrameThatTheMacDrops) {
+    rig.make_flow(b.qp, FlowType::kSniffer);
+    deliver(Bytes(13, 0x5a));
+    deliver(Bytes(10200, 0x5a));
+    EXPECT_EQ(b.count(), 0);
+    EXPECT_EQ(rig.counters().rx_too_short, 1u);
+    EXPECT_EQ(rig.counters().rx_too_long, 1u);
+    EXPECT_EQ(rig.counters().rx_packets, 0u);
+}
+
 }  // namespace
 }  // namespace softcx::test
