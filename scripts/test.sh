@@ -15,9 +15,26 @@ e2e (processes on the software device). Exit status 0: all passed.
   --tsan         a ThreadSanitizer build in build-tsan
   --fuzz [SEC]   the fuzzers alone, each for SEC seconds (20); built with clang in build-fuzz.
                  Without options they run too, after the tests
+  --debian N     all of this in a chroot of Debian 12 or 13, from bare (root, debootstrap);
+                 the other options are passed on
   --list         the names of the tests
 EOF
 }
+
+# --debian first: the rest is for the ./run test inside.
+inside=()
+release=
+all=("$@")
+for ((i = 0; i < ${#all[@]}; ++i)); do
+    if [ "${all[i]}" = --debian ]; then
+        release=${all[i + 1]:-}
+        [ -n "$release" ] || die "--debian needs a release: 12 or 13"
+        ((++i))
+    else
+        inside+=("${all[i]}")
+    fi
+done
+[ -z "$release" ] || exec bash scripts/chroot.sh --debian "$release" ./run test ${inside[@]+"${inside[@]}"}
 
 dir=build
 filter=

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Proves that a bare Debian 12 reaches a running demo: makes a minimal chroot with
+# Proves that a bare Debian reaches a running demo: makes a minimal chroot with
 # debootstrap, clones this repository inside it, and runs ./run demo there.
-#   scripts/chroot-demo.sh [--keep] [--dir DIR] [COMMAND...]     (as root; default COMMAND: ./run demo)
-# The packages come from wherever this machine's own apt takes them.
+#   scripts/chroot.sh [--debian 12|13] [--keep] [--dir DIR] [COMMAND...]     (as root; default: 12, ./run demo)
+# The packages come from wherever this machine's own apt takes them. What is not
+# committed is not in the clone.
 set -euo pipefail
 
 repository=$(cd "$(dirname "$(readlink -f "$0")")/.." && pwd)
@@ -10,11 +11,19 @@ suite=bookworm
 keep=
 root=
 
-say() { printf 'chroot-demo: %s\n' "$*" >&2; }
-die() { printf 'chroot-demo: error: %s\n' "$*" >&2; exit 1; }
+say() { printf 'chroot: %s\n' "$*" >&2; }
+die() { printf 'chroot: error: %s\n' "$*" >&2; exit 1; }
 
 while [ $# -gt 0 ]; do
     case "$1" in
+        --debian)
+            case "${2:-}" in
+                12) suite=bookworm ;;
+                13) suite=trixie ;;
+                *) die "--debian takes 12 or 13" ;;
+            esac
+            shift
+            ;;
         --keep) keep=1 ;;
         --dir) root=${2:?--dir needs a folder}; shift ;;
         --) shift; break ;;
@@ -28,14 +37,15 @@ done
 [ "$(id -u)" = 0 ] || die "debootstrap and chroot need root"
 command -v debootstrap >/dev/null || die "debootstrap is missing: apt-get install debootstrap"
 
-# "deb URL RELEASE COMPONENT" for each Debian source of this machine.
+# "deb URL RELEASE COMPONENT" for each Debian source of this machine, of the wanted release.
+own=$(. /etc/os-release && printf '%s' "${VERSION_CODENAME:-}")
 sources() {
     apt-get indextargets --format '$(ORIGIN)|deb $(SITE) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' |
-        sed -n "s/^Debian|\(deb [^ ]* $suite[^ ]* .*\)/\1/p" | sort -u
+        sed -n "s/^Debian|\(deb [^ ]* \)$own\([^ ]* .*\)/\1$suite\2/p" | sort -u
 }
 list=$(sources)
 mirror=$(printf '%s\n' "$list" | awk -v s="$suite" '$3 == s && $4 == "main" { print $2; exit }')
-[ -n "$mirror" ] || die "this machine's apt has no $suite source with its lists: apt-get update"
+[ -n "$mirror" ] || die "this machine's apt has no Debian source with its lists: apt-get update"
 
 if [ -z "$root" ]; then
     root=$(mktemp -d "${TMPDIR:-/var/tmp}/tagwire-chroot.XXXXXX")
