@@ -75,8 +75,14 @@ printf '%s\n' "$list" >"$root/etc/apt/sources.list"
 apt-config dump | grep -iE '^Acquire::(http|https)::(proxy|CaInfo)' >"$root/etc/apt/apt.conf.d/90network" || true
 cp -L /etc/resolv.conf "$root/etc/resolv.conf" 2>/dev/null || true
 mkdir -p "$root/src/origin"
+headers=
+if [ -n "${TAGWIRE_DPDK_HEADERS:-}" ]; then
+    headers=/src/dpdk-headers
+    mkdir -p "$root$headers"
+    cp "$TAGWIRE_DPDK_HEADERS"/*.h "$root$headers/"
+fi
 
-export root repository
+export root repository headers
 export -n TAGWIRE_CACHE XDG_CACHE_HOME
 say "installing git, then: git clone, $*"
 unshare --mount --pid --fork bash -euo pipefail -c '
@@ -87,6 +93,7 @@ unshare --mount --pid --fork bash -euo pipefail -c '
     mount -t tmpfs tmpfs "$root/tmp"
     mount --bind -o ro "$repository" "$root/src/origin"
     exec chroot "$root" /usr/bin/env -i HOME=/root TERM="${TERM:-dumb}" LANG=C.UTF-8 \
+        ${headers:+TAGWIRE_DPDK_HEADERS=$headers} \
         PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
         bash -euo pipefail -c '\''
             export DEBIAN_FRONTEND=noninteractive

@@ -45,11 +45,17 @@ cache_dir() { echo "${TAGWIRE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/tagwire}"; 
 
 # Debian 12's libdpdk-dev has no driver SDK. The few headers that an out-of-tree
 # driver needs come from the source package of exactly the installed version;
-# apt checks its signature.
+# apt checks its signature. Where no source package can be had (a mirror without
+# sources), TAGWIRE_DPDK_HEADERS names a folder with these headers, out of a DPDK
+# source tree of the same release series: they do not change within one.
 driver_headers=(ethdev_driver.h ethdev_vdev.h dev_driver.h bus_vdev_driver.h)
 
 driver_headers_dir() {
     local inc
+    if [ -n "${TAGWIRE_DPDK_HEADERS:-}" ]; then
+        readlink -f "$TAGWIRE_DPDK_HEADERS"
+        return
+    fi
     inc=$(pkg-config --variable=includedir libdpdk)
     if [ -e "$inc/ethdev_driver.h" ] || [ -e "$inc/dpdk/ethdev_driver.h" ]; then
         echo ""
@@ -59,9 +65,15 @@ driver_headers_dir() {
 }
 
 fetch_driver_headers() {
-    local dir version
+    local dir version h
     dir=$(driver_headers_dir)
     [ -n "$dir" ] || return 0
+    if [ -n "${TAGWIRE_DPDK_HEADERS:-}" ]; then
+        for h in "${driver_headers[@]}"; do
+            [ -e "$dir/$h" ] || die "TAGWIRE_DPDK_HEADERS=$TAGWIRE_DPDK_HEADERS has no $h (wanted: ${driver_headers[*]})"
+        done
+        return 0
+    fi
     [ -e "$dir/.complete" ] && return 0
     version=$(dpkg-query -W -f '${Version}' libdpdk-dev)
     say "taking the DPDK driver headers from Debian's source package dpdk=$version"
@@ -84,11 +96,11 @@ fetch_driver_headers() {
     apt-get "${opts[@]}" update >"$tmp/log" 2>&1 || true
     if ! (cd "$tmp/src" && apt-get "${opts[@]}" source --download-only "dpdk=$version") >>"$tmp/log" 2>&1; then
         tail -n 10 "$tmp/log" >&2
-        die "cannot download the source package dpdk=$version (log: $tmp/log); without it, give a DPDK installation with enable_driver_sdk=true"
+        die "cannot download the source package dpdk=$version (log: $tmp/log); without it, set TAGWIRE_DPDK_HEADERS to a folder with ${driver_headers[*]} of that DPDK series"
     fi
     mkdir -p "$dir"
     tar -xf "$tmp"/src/dpdk_*.orig.tar.* -C "$tmp/src"
-    local h found
+    local found
     for h in "${driver_headers[@]}"; do
         found=$(find "$tmp/src" -name "$h" | head -n 1)
         [ -n "$found" ] || die "the source package dpdk=$version has no $h"
