@@ -143,7 +143,7 @@ void Port::start() {
         if (rte_eth_rx_burst(port_id_, 0, early, 1) == 1) {
             rte_pktmbuf_free(early[0]);
         }
-        rte_eth_link_get_nowait(port_id_, &link);
+        check(rte_eth_link_get_nowait(port_id_, &link), "the port does not tell its link");
         if (link.link_status == RTE_ETH_LINK_UP) {
             path_.link = link.link_speed == RTE_ETH_SPEED_NUM_UNKNOWN
                              ? "up"

@@ -107,14 +107,14 @@ TEST_F(Lifecycle, UnknownDeviceAndArguments) {
 TEST_F(Lifecycle, LinkFollowsTheDevice) {
     open();
     rte_eth_link link = {};
-    rte_eth_link_get_nowait(ports[0], &link);
+    ASSERT_EQ(rte_eth_link_get_nowait(ports[0], &link), 0);
     EXPECT_EQ(link.link_status, RTE_ETH_LINK_UP);
     EXPECT_GT(link.link_speed, 0u);
     ASSERT_EQ(softcx_set_link("mlx5_0", 0), 0);
-    rte_eth_link_get_nowait(ports[0], &link);
+    ASSERT_EQ(rte_eth_link_get_nowait(ports[0], &link), 0);
     EXPECT_EQ(link.link_status, RTE_ETH_LINK_DOWN);
     softcx_set_link("mlx5_0", 1);
-    rte_eth_link_get_nowait(ports[0], &link);
+    ASSERT_EQ(rte_eth_link_get_nowait(ports[0], &link), 0);
     EXPECT_EQ(link.link_status, RTE_ETH_LINK_UP);
 }
 

@@ -108,7 +108,7 @@ void PortPair::settle() {
 std::vector<Received> PortPair::receive(uint16_t port) {
     std::vector<Received> result;
     rte_eth_dev_info info;
-    rte_eth_dev_info_get(port, &info);
+    EXPECT_EQ(rte_eth_dev_info_get(port, &info), 0);
     for (uint16_t queue = 0; queue < info.nb_rx_queues; ++queue) {
         rte_mbuf* packets[32];
         while (const uint16_t count = rte_eth_rx_burst(port, queue, packets, 32)) {
@@ -237,8 +237,8 @@ Frame ip_frame(const rte_ether_addr& to, const FlowAddresses& flow, uint8_t prot
         ip->payload_len = rte_cpu_to_be_16(l4_length);
         ip->proto = protocol;
         ip->hop_limits = 64;
-        memcpy(ip->src_addr, flow.source.data(), 16);
-        memcpy(ip->dst_addr, flow.destination.data(), 16);
+        memcpy(&ip->src_addr, flow.source.data(), 16);
+        memcpy(&ip->dst_addr, flow.destination.data(), 16);
         sum = rte_ipv6_udptcp_cksum(ip, l4);
     }
     if (broken == Broken::kL4) {

@@ -72,7 +72,7 @@ TEST_F(Traffic, SegmentsAreGathered) {
 TEST_F(Traffic, AsManySegmentsAsThePortPromises) {
     open();
     rte_eth_dev_info info;
-    rte_eth_dev_info_get(ports[0], &info);
+    ASSERT_EQ(rte_eth_dev_info_get(ports[0], &info), 0);
     const Frame frame = ethernet_frame(1000);
     std::vector<size_t> cuts;
     for (size_t i = 1; i < info.tx_desc_lim.nb_seg_max; ++i) {

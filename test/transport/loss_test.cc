@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What is lost is sent again, and nothing else.
+#include <algorithm>
+
 #include "test/transport/frames.h"
 #include "test/transport/host.h"
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 
 #include "drivers/net/mlx5raw/port.h"
 #include "drivers/net/mlx5raw/wqe.h"
@@ -109,8 +110,8 @@ int dev_infos_get(rte_eth_dev* dev, rte_eth_dev_info* info) {
     return 0;
 }
 
-const uint32_t* supported_ptypes_get(rte_eth_dev*) {
-    static const uint32_t kTypes[] = {RTE_PTYPE_L2_ETHER,
+namespace {
+const uint32_t kPacketTypes[] = {RTE_PTYPE_L2_ETHER,
                                       RTE_PTYPE_L3_IPV4_EXT_UNKNOWN,
                                       RTE_PTYPE_L3_IPV6_EXT_UNKNOWN,
                                       RTE_PTYPE_L4_NONFRAG,
@@ -118,7 +119,15 @@ const uint32_t* supported_ptypes_get(rte_eth_dev*) {
                                       RTE_PTYPE_L4_TCP,
                                       RTE_PTYPE_L4_UDP,
                                       RTE_PTYPE_UNKNOWN};
-    return kTypes;
+}
+
+const uint32_t* supported_ptypes_get(rte_eth_dev*) {
+    return kPacketTypes;
+}
+
+const uint32_t* supported_ptypes_get(rte_eth_dev*, size_t* count) {
+    *count = std::size(kPacketTypes) - 1;
+    return kPacketTypes;
 }
 
 int fw_version_get(rte_eth_dev* dev, char* text, size_t size) {

@@ -97,7 +97,9 @@ int rx_descriptor_status(void* queue, uint16_t offset);
 int tx_descriptor_status(void* queue, uint16_t offset);
 // ops_info.cc
 int dev_infos_get(rte_eth_dev* dev, rte_eth_dev_info* info);
+// DPDK 22.11 wants the first, with RTE_PTYPE_UNKNOWN at the end of the list, 24.11 the second.
 const uint32_t* supported_ptypes_get(rte_eth_dev* dev);
+const uint32_t* supported_ptypes_get(rte_eth_dev* dev, size_t* count);
 int fw_version_get(rte_eth_dev* dev, char* text, size_t size);
 void rxq_info_get(rte_eth_dev* dev, uint16_t queue, rte_eth_rxq_info* info);
 void txq_info_get(rte_eth_dev* dev, uint16_t queue, rte_eth_txq_info* info);

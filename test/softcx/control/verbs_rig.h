@@ -6,6 +6,7 @@
 #include <infiniband/mlx5dv.h>
 #include <infiniband/verbs.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdint>

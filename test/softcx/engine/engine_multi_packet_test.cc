@@ -27,10 +27,10 @@ class EngineMultiPacket : public SendFixture {
             return *this;
         }
         Builder& inlined(const Bytes& frame) {
-            const size_t at = bytes.size();
-            bytes.resize(at + (4 + frame.size() + 15) / 16 * 16);
-            store_be32(bytes.data() + at, kInlineData | static_cast<uint32_t>(frame.size()));
-            std::copy(frame.begin(), frame.end(), bytes.begin() + static_cast<ptrdiff_t>(at) + 4);
+            Bytes segment((4 + frame.size() + 15) / 16 * 16);
+            store_be32(segment.data(), kInlineData | static_cast<uint32_t>(frame.size()));
+            std::copy(frame.begin(), frame.end(), segment.begin() + 4);
+            bytes.insert(bytes.end(), segment.begin(), segment.end());
             return *this;
         }
     };
