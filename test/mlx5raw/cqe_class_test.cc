@@ -28,7 +28,7 @@ CqeClass classify(const Completion& completion, const CqeClassOptions& options) 
 
 TEST(CqeClass, IndexStaysInTheTableForAnyHeader) {
     for (uint32_t header = 0; header <= UINT16_MAX; ++header) {
-        ASSERT_LT(cqe_class_index(static_cast<uint16_t>(header)), 256u);
+        ASSERT_LT(cqe_class_index(static_cast<uint16_t>(header)), CqeClassTable().size());
     }
 }
 
@@ -66,6 +66,13 @@ TEST(CqeClass, AFragmentHasNoL4Verdict) {
     EXPECT_EQ(kind.packet_type,
               RTE_PTYPE_L2_ETHER | RTE_PTYPE_L3_IPV4_EXT_UNKNOWN | RTE_PTYPE_L4_FRAG);
     EXPECT_EQ(kind.flags & RTE_MBUF_F_RX_L4_CKSUM_MASK, RTE_MBUF_F_RX_L4_CKSUM_UNKNOWN);
+}
+
+TEST(CqeClass, AStrippedTagIsReportedWhereItWasAskedFor) {
+    EXPECT_EQ(classify({.vlan = true}, {.vlan = true}).flags,
+              RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED);
+    EXPECT_EQ(classify({.vlan = false}, {.vlan = true}).flags, 0u);
+    EXPECT_EQ(classify({.vlan = true}, {}).flags, 0u);
 }
 
 TEST(CqeClass, WhatIsNoIpIsEthernetWithoutVerdict) {

@@ -3,14 +3,24 @@
 
 #include <rte_mbuf.h>
 
+#include <cstddef>
+#include <cstring>
+
 #include "drivers/net/mlx5raw/rss.h"
 
 namespace tagwire::mlx5raw {
 namespace {
 
+// The class is copied over the mbuf as it is.
+static_assert(offsetof(rte_mbuf, ol_flags) ==
+                  offsetof(rte_mbuf, data_off) + offsetof(CqeClass, flags) &&
+              offsetof(rte_mbuf, packet_type) ==
+                  offsetof(rte_mbuf, data_off) + offsetof(CqeClass, packet_type) &&
+              offsetof(rte_mbuf, hash.rss) + 4 == offsetof(rte_mbuf, data_off) + sizeof(CqeClass));
+
 struct Headers {
     unsigned l3, l4;
-    bool fragment, l3_ok, l4_ok;
+    bool fragment, vlan, l3_ok, l4_ok;
 
     bool ip() const { return l3 == kL3Ipv4 || l3 == kL3Ipv6; }
     bool tcp() const { return l4 == kL4Tcp || l4 == kL4TcpEmptyAck || l4 == kL4TcpAck; }
@@ -18,8 +28,22 @@ struct Headers {
 };
 
 Headers headers_of(uint32_t index) {
-    return {index & 3, (index >> 2) & 7, (index & 0x20) != 0, (index & 0x40) != 0,
-            (index & 0x80) != 0};
+    const uint32_t high = index >> 2;
+    return {high >> 2 & 3,   high >> 4 & 7,    (high & 0x80) != 0,
+            (high & 1) != 0, (index & 1) != 0, (index & 2) != 0};
+}
+
+// By the compiler's own layout of rte_mbuf.
+uint64_t make_rearm(uint16_t port_id) {
+    alignas(rte_mbuf) rte_mbuf mbuf = {};
+    mbuf.data_off = RTE_PKTMBUF_HEADROOM;
+    mbuf.refcnt = 1;
+    mbuf.nb_segs = 1;
+    mbuf.port = port_id;
+    uint64_t rearm;
+    memcpy(&rearm, reinterpret_cast<const uint8_t*>(&mbuf) + offsetof(rte_mbuf, data_off),
+           sizeof(rearm));
+    return rearm;
 }
 
 uint32_t packet_type_of(const Headers& h) {
@@ -70,14 +94,21 @@ bool hashed(const Headers& h, uint64_t rss_types) {
 }  // namespace
 
 CqeClassTable make_cqe_classes(const CqeClassOptions& options) {
-    CqeClassTable table;
+    CqeClassTable table = {};
+    const uint64_t rearm = make_rearm(options.port_id);
     for (uint32_t index = 0; index < table.size(); ++index) {
         const Headers headers = headers_of(index);
-        uint64_t flags = options.checksum ? checksum_flags_of(headers) : 0;
+        uint64_t flags = options.time_flag;
+        if (options.checksum) {
+            flags |= checksum_flags_of(headers);
+        }
+        if (options.vlan && headers.vlan) {
+            flags |= RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED;
+        }
         if (hashed(headers, options.rss_types)) {
             flags |= RTE_MBUF_F_RX_RSS_HASH;
         }
-        table[index] = {packet_type_of(headers), static_cast<uint32_t>(flags)};
+        table[index] = {rearm, flags, packet_type_of(headers), {}};
     }
     return table;
 }

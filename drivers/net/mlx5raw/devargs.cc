@@ -50,6 +50,9 @@ Status apply(const char* key, const char* value, Devargs& out) {
     if (Status status = parse_number(key, value, number); !status.ok()) {
         return status;
     }
+    if (is_rx_argument(name)) {
+        return apply_rx_argument(name, number, out.rx);
+    }
     if (name == MLX5RAW_ARG_PORT) {
         if (number == 0 || number > UINT8_MAX) {
             return failure(EINVAL, "port=%u: ports are counted from 1 (see ibv_devinfo)", number);
@@ -77,14 +80,14 @@ Status parse_devargs(const char* text, Devargs& out) {
     if (text == nullptr || *text == '\0') {
         return {};
     }
-    static const char* const kKeys[] = {MLX5RAW_ARG_IBDEV,     MLX5RAW_ARG_PORT,
-                                        MLX5RAW_ARG_MAC,       MLX5RAW_ARG_TX_INLINE,
-                                        MLX5RAW_ARG_RETA_SIZE, nullptr};
+    static const char* const kKeys[] = {
+        MLX5RAW_ARG_IBDEV,     MLX5RAW_ARG_PORT,     MLX5RAW_ARG_MAC, MLX5RAW_ARG_TX_INLINE,
+        MLX5RAW_ARG_RETA_SIZE, MLX5RAW_RX_ARGUMENTS, nullptr};
     const std::unique_ptr<rte_kvargs, FreeKvargs> list(rte_kvargs_parse(text, kKeys));
     if (list == nullptr) {
         return failure(EINVAL,
                        "cannot parse the device arguments \"%s\"; known are ibdev=NAME, port=N, "
-                       "mac=ADDRESS, tx_inline=0|18, reta_size=N",
+                       "mac=ADDRESS, tx_inline=0|18, reta_size=N, rx_vec_en=0|1",
                        text);
     }
     for (unsigned i = 0; i < list->count; ++i) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "drivers/net/mlx5raw/rx_arguments.h"
 #include "drivers/net/mlx5raw/status.h"
 
 namespace tagwire::mlx5raw {
@@ -22,6 +23,7 @@ struct Devargs {
     std::string mac;                    // empty: the port's own address
     std::optional<uint32_t> tx_inline;  // 0 or 18 bytes; empty: what the device needs
     uint32_t reta_size = 128;           // entries of the indirection table
+    RxArguments rx;
 };
 
 Status parse_devargs(const char* text, Devargs& out);

@@ -136,4 +136,4 @@ RTE_PMD_REGISTER_VDEV(net_mlx5raw, vdev_driver);
 RTE_PMD_REGISTER_PARAM_STRING(net_mlx5raw, MLX5RAW_ARG_IBDEV
                               "=<string> " MLX5RAW_ARG_PORT "=<int> " MLX5RAW_ARG_MAC
                               "=<xx:xx:xx:xx:xx:xx> " MLX5RAW_ARG_TX_INLINE
-                              "=<0|18> " MLX5RAW_ARG_RETA_SIZE "=<int>");
+                              "=<0|18> " MLX5RAW_ARG_RETA_SIZE "=<int> " MLX5RAW_RX_PARAMETERS);

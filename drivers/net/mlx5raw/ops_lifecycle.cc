@@ -50,7 +50,7 @@ Status start_rx(rte_eth_dev* dev) {
     Port& port = port_of(dev);
     for (uint16_t i = 0; i < dev->data->nb_rx_queues; ++i) {
         RxQueue* queue = rx_queue(dev, i);
-        Status status = queue->create(*port.device, port.memory, port.cqe_classes,
+        Status status = queue->create(*port.device, port.memory, port.cqe_classes, port.devargs.rx,
                                       dev->data->mtu + kFrameOverhead);
         if (!status.ok()) {
             return status;
@@ -81,21 +81,18 @@ void choose_bursts(rte_eth_dev* dev) {
     }
     dev->data->scattered_rx = scatter;
     dev->rx_pkt_burst = scatter ? RxQueue::burst_scatter : RxQueue::burst_single;
-    MLX5RAW_LOG(INFO, "%s: RX path scalar%s, TX path %s, %zu flow rules", dev->data->name,
-                scatter ? " scatter" : "", port.tx_path, port.steering.rule_count());
+    MLX5RAW_LOG(INFO, "%s: RX path %s, TX path %s, %zu flow rules", dev->data->name,
+                rx_path_name(dev), port.tx_path, port.steering.rule_count());
 }
 
 }  // namespace
 
 int dev_configure(rte_eth_dev* dev) {
     Port& port = port_of(dev);
-    CqeClassOptions options;
     if (const int error = configure_rss(dev); error != 0) {
         return error;
     }
-    options.checksum = (dev->data->dev_conf.rxmode.offloads & RTE_ETH_RX_OFFLOAD_CHECKSUM) != 0;
-    options.rss_types = port.rss.types;
-    port.cqe_classes = make_cqe_classes(options);
+    port.cqe_classes = make_cqe_classes(cqe_class_options(dev));
     return 0;
 }
 

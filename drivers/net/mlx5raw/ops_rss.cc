@@ -48,11 +48,7 @@ int replace(rte_eth_dev* dev, RssConfig next) {
 // The receive paths read the class table while it changes; every entry is valid
 // before and after.
 void refresh_classes(rte_eth_dev* dev) {
-    Port& port = port_of(dev);
-    CqeClassOptions options;
-    options.checksum = (dev->data->dev_conf.rxmode.offloads & RTE_ETH_RX_OFFLOAD_CHECKSUM) != 0;
-    options.rss_types = port.rss.types;
-    port.cqe_classes = make_cqe_classes(options);
+    port_of(dev).cqe_classes = make_cqe_classes(cqe_class_options(dev));
 }
 
 }  // namespace

@@ -119,6 +119,9 @@ int mac_addr_add(rte_eth_dev* dev, rte_ether_addr* address, uint32_t index, uint
 void mac_addr_remove(rte_eth_dev* dev, uint32_t index);
 int set_mc_addr_list(rte_eth_dev* dev, rte_ether_addr* list, uint32_t count);
 int mtu_set(rte_eth_dev* dev, uint16_t mtu);
+// ops_rx_mode.cc
+CqeClassOptions cqe_class_options(const rte_eth_dev* dev);
+const char* rx_path_name(const rte_eth_dev* dev);  // of the queues
 // ops_rss.cc
 int configure_rss(rte_eth_dev* dev);
 int reta_update(rte_eth_dev* dev, rte_eth_rss_reta_entry64* entries, uint16_t size);

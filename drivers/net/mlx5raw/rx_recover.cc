@@ -28,8 +28,9 @@ Status RxQueue::set_state(ibv_wq_state state) {
 }
 
 void RxQueue::recover() {
-    const auto& cqe = reinterpret_cast<const ErrorCqe&>(cqes_[cq_consumer_ & cq_mask_]);
-    const uint32_t level = counters_.recoveries == 0 ? RTE_LOG_WARNING : RTE_LOG_DEBUG;
+    const auto& cqe =
+        reinterpret_cast<const ErrorCqe&>(ring_.cqes[ring_.cq_consumer & ring_.cq_mask]);
+    const uint32_t level = ring_.counters.recoveries == 0 ? RTE_LOG_WARNING : RTE_LOG_DEBUG;
     rte_log(level, log_type,
             "net_mlx5raw: port %u RX queue %u: error completion, syndrome 0x%02x (%s), vendor "
             "0x%02x; the queue is reset and goes on (further ones are only counted: "
@@ -45,48 +46,48 @@ void RxQueue::recover() {
         restore_completion_index();
     }
     if (!status.ok()) {
-        ++counters_.recovery_failures;
+        ++ring_.counters.recovery_failures;
         running_ = false;
         free_mbufs();
         MLX5RAW_LOG(ERR, "%s; the queue stays stopped until it is started again",
                     status.message.c_str());
         return;
     }
-    ++counters_.recoveries;
+    ++ring_.counters.recoveries;
     replenish();
 }
 
 // In RESET nothing new arrives. What lies in the completion queue is counted and
-// passed over: its buffers are still in mbufs_.
+// passed over: its buffers are still in ring_.mbufs.
 void RxQueue::drain_completions() {
     while (true) {
-        const Cqe& cqe = cqes_[cq_consumer_ & cq_mask_];
-        const Next next = classify(*const_cast<const volatile uint8_t*>(&cqe.op_own));
+        const Cqe& cqe = ring_.cqes[ring_.cq_consumer & ring_.cq_mask];
+        const Next next = next_completion();
         if (next == Next::kNothing) {
             break;
         }
         rte_io_rmb();
         if (next == Next::kError) {
             const auto& error = reinterpret_cast<const ErrorCqe&>(cqe);
-            ++(error.syndrome == kSyndromeFlushed ? counters_.flushed : counters_.errors);
+            ++(error.syndrome == kSyndromeFlushed ? ring_.counters.flushed : ring_.counters.errors);
         }
-        ++cq_consumer_;
+        ++ring_.cq_consumer;
     }
     restore_completion_index();
 }
 
 void RxQueue::restore_completion_index() {
-    cq_doorbell_.set(cq_consumer_ & 0xffffff);
+    cq_doorbell_.set(ring_.cq_consumer & 0xffffff);
     rte_io_wmb();
 }
 
 // After RESET the ring begins at zero: the buffers that were posted move there.
 void RxQueue::compact_mbufs() {
     std::vector<rte_mbuf*> kept;
-    const uint32_t last = segments_ == 1 ? producer_ : consumer_ + mask_ + 1;
-    for (uint32_t slot = consumer_; slot != last; ++slot) {
+    const uint32_t last = segments_ == 1 ? ring_.producer : ring_.consumer + ring_.mask + 1;
+    for (uint32_t slot = ring_.consumer; slot != last; ++slot) {
         for (uint32_t i = 0; i < segments_; ++i) {
-            rte_mbuf*& mbuf = mbufs_[(slot & mask_) * segments_ + i];
+            rte_mbuf*& mbuf = ring_.mbufs[(slot & ring_.mask) * segments_ + i];
             if (mbuf != nullptr) {
                 kept.push_back(mbuf);
             }
@@ -96,25 +97,25 @@ void RxQueue::compact_mbufs() {
     memory_.refresh();
     const uint32_t full_slots = static_cast<uint32_t>(kept.size()) / segments_;
     for (uint32_t i = 0; i < kept.size(); ++i) {
-        mbufs_[i] = kept[i];
+        ring_.mbufs[i] = kept[i];
         post(i / segments_, i % segments_, kept[i]);
     }
-    consumer_ = 0;
-    producer_ = full_slots;
+    ring_.consumer = 0;
+    ring_.producer = full_slots;
 }
 
 void RxQueue::free_mbufs() {
-    const uint32_t last = segments_ == 1 ? producer_ : consumer_ + mask_ + 1;
-    for (uint32_t slot = consumer_; slot != last; ++slot) {
+    const uint32_t last = segments_ == 1 ? ring_.producer : ring_.consumer + ring_.mask + 1;
+    for (uint32_t slot = ring_.consumer; slot != last; ++slot) {
         for (uint32_t i = 0; i < segments_; ++i) {
-            rte_mbuf*& mbuf = mbufs_[(slot & mask_) * segments_ + i];
+            rte_mbuf*& mbuf = ring_.mbufs[(slot & ring_.mask) * segments_ + i];
             if (mbuf != nullptr) {
                 rte_mbuf_raw_free(mbuf);
             }
             mbuf = nullptr;
         }
     }
-    consumer_ = producer_ = 0;
+    ring_.consumer = ring_.producer = 0;
 }
 
 }  // namespace tagwire::mlx5raw

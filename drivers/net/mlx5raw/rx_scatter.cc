@@ -5,19 +5,26 @@
 #include <rte_io.h>
 #include <rte_prefetch.h>
 
-#include "drivers/net/mlx5raw/flow_mark.h"
 #include "drivers/net/mlx5raw/rxq.h"
 
 namespace tagwire::mlx5raw {
+namespace {
+
+// data_off, refcnt, nb_segs and port of an mbuf, written as one word.
+void write_rearm(rte_mbuf* mbuf, uint64_t value) {
+    static_assert(offsetof(rte_mbuf, port) == offsetof(rte_mbuf, data_off) + 6);
+    auto* bytes = reinterpret_cast<uint8_t*>(mbuf) + offsetof(rte_mbuf, data_off);
+    *reinterpret_cast<uint64_t*>(bytes) = value;
+}
+
+}  // namespace
 
 uint16_t RxQueue::burst_scatter(void* queue, rte_mbuf** packets, uint16_t count) {
     RxQueue& q = *static_cast<RxQueue*>(queue);
     uint64_t bytes = 0;
     uint16_t received = 0;
     while (received < count) {
-        const Cqe& cqe = q.cqes_[q.cq_consumer_ & q.cq_mask_];
-        const uint8_t op_own = *const_cast<const volatile uint8_t*>(&cqe.op_own);
-        const Next next = q.classify(op_own);
+        const Next next = q.next_completion();
         if (next == Next::kNothing) {
             break;
         }
@@ -25,37 +32,40 @@ uint16_t RxQueue::burst_scatter(void* queue, rte_mbuf** packets, uint16_t count)
             q.recover();
             break;
         }
+        const Cqe& cqe = q.ring_.cqes[q.ring_.cq_consumer & q.ring_.cq_mask];
         rte_io_rmb();  // the rest of the entry was written before its owner bit
-        const CqeClass& kind = q.classes_[cqe_class_index(cqe.header)];
+        const CqeClass& kind = q.ring_.classes[cqe_class_index(cqe.header)];
         const uint32_t length = cqe.byte_count.get();
-        rte_mbuf* const head = q.take_chain(q.consumer_ & q.mask_, length);
+        rte_mbuf* const head = q.take_chain(q.ring_.consumer & q.ring_.mask, length);
         head->ol_flags = kind.flags;
-        if (unlikely(q.flow_marks_)) {
-            set_flow_mark(*head, cqe.flow_tag.get());
-        }
         head->packet_type = kind.packet_type;
         head->pkt_len = length;
         head->hash.rss = cqe.rx_hash.get();
+        head->vlan_tci = 0;
+        if (unlikely(q.ring_.extras != 0)) {
+            rx_report_extras(q.ring_, &cqe, &head, 1);
+        }
         packets[received++] = head;
         bytes += length;
-        ++q.cq_consumer_;
-        ++q.consumer_;
+        ++q.ring_.cq_consumer;
+        ++q.ring_.consumer;
     }
-    q.counters_.packets += received;
-    q.counters_.bytes += bytes;
-    const uint32_t empty = q.mask_ + 1 - (q.producer_ - q.consumer_);
+    q.ring_.counters.packets += received;
+    q.ring_.counters.bytes += bytes;
+    const uint32_t empty = q.ring_.mask + 1 - (q.ring_.producer - q.ring_.consumer);
     if (empty >= q.refill_threshold_) {
         q.replenish();
     } else if (received != 0) {
-        q.cq_doorbell_.set(q.cq_consumer_ & 0xffffff);
+        q.cq_doorbell_.set(q.ring_.cq_consumer & 0xffffff);
     }
     return received;
 }
 
 // Links the buffers that hold `length` bytes and leaves their places empty.
 rte_mbuf* RxQueue::take_chain(uint32_t slot, uint32_t length) {
-    rte_mbuf** const buffers = &mbufs_[slot * segments_];
-    const uint32_t room = buffer_size(pool_);
+    rte_mbuf** const buffers = &ring_.mbufs[slot * segments_];
+    const uint32_t room = buffer_size(ring_.pool);
+    const uint64_t rearm = ring_.classes[0].rearm;
     rte_mbuf* const head = buffers[0];
     rte_mbuf* tail = nullptr;
     uint32_t used = 0;
@@ -63,7 +73,7 @@ rte_mbuf* RxQueue::take_chain(uint32_t slot, uint32_t length) {
     do {
         rte_mbuf* const mbuf = buffers[used];
         buffers[used++] = nullptr;
-        write_rearm(mbuf, rearm_);
+        write_rearm(mbuf, rearm);
         mbuf->ol_flags = 0;
         mbuf->data_len = static_cast<uint16_t>(RTE_MIN(left, room));
         left -= mbuf->data_len;
@@ -78,23 +88,23 @@ rte_mbuf* RxQueue::take_chain(uint32_t slot, uint32_t length) {
 
 void RxQueue::refill_scatter() {
     memory_.refresh();
-    while (producer_ - consumer_ <= mask_) {
-        if (unlikely(!refill_packet(producer_ & mask_))) {
-            ++counters_.no_mbuf;
+    while (ring_.producer - ring_.consumer <= ring_.mask) {
+        if (unlikely(!refill_packet(ring_.producer & ring_.mask))) {
+            ++ring_.counters.no_mbuf;
             return;
         }
-        ++producer_;
+        ++ring_.producer;
     }
 }
 
 bool RxQueue::refill_packet(uint32_t slot) {
-    rte_mbuf** const buffers = &mbufs_[slot * segments_];
+    rte_mbuf** const buffers = &ring_.mbufs[slot * segments_];
     for (uint32_t i = 0; i < segments_; ++i) {
         if (buffers[i] != nullptr) {
             continue;
         }
         void* object = nullptr;
-        if (unlikely(rte_mempool_get(pool_, &object) != 0)) {
+        if (unlikely(rte_mempool_get(ring_.pool, &object) != 0)) {
             return false;  // what this slot got already stays for the next attempt
         }
         buffers[i] = static_cast<rte_mbuf*>(object);

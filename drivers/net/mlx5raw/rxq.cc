@@ -15,36 +15,19 @@
 #include "drivers/net/mlx5raw/log.h"
 
 namespace tagwire::mlx5raw {
-namespace {
-
-// The first eight bytes that an mbuf gets for each packet, made by the compiler's
-// own layout of rte_mbuf.
-uint64_t make_rearm(uint16_t port_id) {
-    alignas(rte_mbuf) rte_mbuf mbuf = {};
-    mbuf.data_off = RTE_PKTMBUF_HEADROOM;
-    mbuf.refcnt = 1;
-    mbuf.nb_segs = 1;
-    mbuf.port = port_id;
-    uint64_t rearm;
-    memcpy(&rearm, reinterpret_cast<const uint8_t*>(&mbuf) + offsetof(rte_mbuf, data_off),
-           sizeof(rearm));
-    return rearm;
-}
-
-}  // namespace
-
 RxQueue::~RxQueue() {
     destroy();
 }
 
 Status RxQueue::create(const Device& device, MemoryTable& memory, const CqeClassTable& classes,
-                       uint32_t frame_size) {
-    pool_ = config_.pool;
+                       const RxArguments& arguments, uint32_t frame_size) {
+    ring_.pool = config_.pool;
     table_ = &memory;
-    classes_ = classes.data();
+    ring_.classes = classes.data();
     port_ = device.port();
-    const uint32_t room = buffer_size(pool_);
+    const uint32_t room = buffer_size(ring_.pool);
     segments_ = (frame_size + room - 1) / room;
+    path_ = segments_ == 1 ? choose_rx_path(arguments.vector) : rx_scatter_path();
     if (segments_ > 1 && (config_.offloads & RTE_ETH_RX_OFFLOAD_SCATTER) == 0) {
         return failure(EINVAL,
                        "RX queue %u: a frame of %u bytes does not fit a buffer of %u; use larger "
@@ -57,7 +40,7 @@ Status RxQueue::create(const Device& device, MemoryTable& memory, const CqeClass
                        "scatters to %u at most; use larger buffers",
                        config_.queue, frame_size, segments_, room, device.caps().max_rx_segments);
     }
-    if (Status status = memory.add_pool(pool_); !status.ok()) {
+    if (Status status = memory.add_pool(ring_.pool); !status.ok()) {
         return status;
     }
     if (Status status = create_verbs(device); !status.ok()) {
@@ -110,22 +93,21 @@ Status RxQueue::map_rings() {
             "RX queue %u: unexpected ring layout (CQE %u bytes, %u CQEs, %u WQEs of %u bytes)",
             config_.queue, cq.cqe_size, cq.cqe_cnt, rwq.wqe_cnt, rwq.stride);
     }
-    cqes_ = static_cast<Cqe*>(cq.buf);
-    cq_mask_ = cq.cqe_cnt - 1;
-    cq_log_ = std::countr_zero(cq.cqe_cnt);
-    cq_consumer_ = 0;
+    ring_.cqes = static_cast<Cqe*>(cq.buf);
+    ring_.cq_mask = cq.cqe_cnt - 1;
+    ring_.cq_log = std::countr_zero(cq.cqe_cnt);
+    ring_.cq_consumer = 0;
     cq_doorbell_ = DoorbellRecord(cq.dbrec);
-    wqes_ = static_cast<DataSegment*>(rwq.buf);
+    ring_.wqes = static_cast<DataSegment*>(rwq.buf);
     rq_doorbell_ = DoorbellRecord(rwq.dbrec);
-    mask_ = rwq.wqe_cnt - 1;
+    ring_.mask = rwq.wqe_cnt - 1;
     stride_segments_ = rwq.stride / sizeof(DataSegment);
     refill_threshold_ = RTE_MIN(kRefillBatch, rwq.wqe_cnt / 4);
-    consumer_ = producer_ = 0;
-    rearm_ = make_rearm(config_.port_id);
-    mbufs_ = static_cast<rte_mbuf**>(rte_zmalloc_socket("mlx5raw_rx",
-                                                        sizeof(rte_mbuf*) * rwq.wqe_cnt * segments_,
-                                                        RTE_CACHE_LINE_SIZE, config_.socket));
-    if (mbufs_ == nullptr) {
+    ring_.consumer = ring_.producer = 0;
+    ring_.mbufs = static_cast<rte_mbuf**>(
+        rte_zmalloc_socket("mlx5raw_rx", sizeof(rte_mbuf*) * rwq.wqe_cnt * segments_,
+                           RTE_CACHE_LINE_SIZE, config_.socket));
+    if (ring_.mbufs == nullptr) {
         return failure(ENOMEM, "RX queue %u: no memory for %u descriptors; give EAL more (-m)",
                        config_.queue, rwq.wqe_cnt);
     }
@@ -140,8 +122,8 @@ void RxQueue::destroy() {
     }
     wq_.reset();
     cq_.reset();
-    rte_free(mbufs_);
-    mbufs_ = nullptr;
+    rte_free(ring_.mbufs);
+    ring_.mbufs = nullptr;
 }
 
 // A WQ takes receives only when it is RDY. The change from RESET zeroes the
@@ -177,30 +159,32 @@ Status RxQueue::stop() {
 // Lengths never change and the key rarely does: they are written here, for all.
 Status RxQueue::fill() {
     memory_.attach(table_);
-    pinned_ = (rte_pktmbuf_priv_flags(pool_) & RTE_PKTMBUF_POOL_F_PINNED_EXT_BUF) != 0;
-    buffer_offset_ = sizeof(rte_mbuf) + rte_pktmbuf_priv_size(pool_) + RTE_PKTMBUF_HEADROOM;
-    const Be32 key = table_->sole_key(pool_);
+    pinned_ = (rte_pktmbuf_priv_flags(ring_.pool) & RTE_PKTMBUF_POOL_F_PINNED_EXT_BUF) != 0;
+    ring_.buffer_offset =
+        sizeof(rte_mbuf) + rte_pktmbuf_priv_size(ring_.pool) + RTE_PKTMBUF_HEADROOM;
+    const Be32 key = table_->sole_key(ring_.pool);
     one_key_ = segments_ == 1 && stride_segments_ == 1 && !pinned_ && key.raw != kNoLkey.raw;
-    for (uint32_t slot = 0; slot <= mask_; ++slot) {
+    for (uint32_t slot = 0; slot <= ring_.mask; ++slot) {
         for (uint32_t i = 0; i < stride_segments_; ++i) {
-            DataSegment& data = wqes_[slot * stride_segments_ + i];
+            DataSegment& data = ring_.wqes[slot * stride_segments_ + i];
             const bool used = i < segments_;
-            data.byte_count = Be32::of(used ? buffer_size(pool_) : 0);
+            data.byte_count = Be32::of(used ? buffer_size(ring_.pool) : 0);
             data.lkey = used ? key : Be32::of(kInvalidLkey);
             data.address = Be64::of(0);
         }
     }
-    consumer_ = producer_ = 0;
+    memcpy(&ring_.segment_head, ring_.wqes, sizeof(ring_.segment_head));
+    ring_.consumer = ring_.producer = 0;
     if (segments_ == 1) {
         refill_single();
     } else {
         refill_scatter();
     }
-    if (producer_ != mask_ + 1) {
+    if (ring_.producer != ring_.mask + 1) {
         return failure(ENOMEM,
                        "RX queue %u: mempool %s has too few free buffers for %u descriptors of "
                        "%u buffers; make it larger",
-                       config_.queue, pool_->name, mask_ + 1, segments_);
+                       config_.queue, ring_.pool->name, ring_.mask + 1, segments_);
     }
     ring_doorbells();
     return {};
@@ -208,11 +192,11 @@ Status RxQueue::fill() {
 
 uint32_t RxQueue::used_descriptors() const {
     uint32_t used = 0;
-    while (used <= cq_mask_) {
-        const uint32_t index = cq_consumer_ + used;
+    while (used <= ring_.cq_mask) {
+        const uint32_t index = ring_.cq_consumer + used;
         const uint8_t op_own =
-            *const_cast<const volatile uint8_t*>(&cqes_[index & cq_mask_].op_own);
-        if ((op_own & kCqeOwnerMask) != ((index >> cq_log_) & kCqeOwnerMask) ||
+            *const_cast<const volatile uint8_t*>(&ring_.cqes[index & ring_.cq_mask].op_own);
+        if ((op_own & kCqeOwnerMask) != ((index >> ring_.cq_log) & kCqeOwnerMask) ||
             op_own >> 4 == kCqeInvalid) {
             break;
         }
@@ -226,9 +210,9 @@ std::string RxQueue::describe() const {
     snprintf(text, sizeof(text),
              "rxq %u: wqn 0x%x %s descriptors %u segments %u posted %u consumer %u producer %u "
              "cq_consumer %u path %s",
-             config_.queue, wq_ != nullptr ? wq_->wq_num : 0, running_ ? "RDY" : "RESET", mask_ + 1,
-             segments_, producer_ - consumer_, consumer_, producer_, cq_consumer_,
-             segments_ == 1 ? "scalar" : "scalar scatter");
+             config_.queue, wq_ != nullptr ? wq_->wq_num : 0, running_ ? "RDY" : "RESET",
+             ring_.mask + 1, segments_, ring_.producer - ring_.consumer, ring_.consumer,
+             ring_.producer, ring_.cq_consumer, path_.name);
     return text;
 }
 

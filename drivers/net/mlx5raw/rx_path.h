@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The way in which a queue receives: chosen when it is created, from what the
+// processor, EAL and the user allow.
+#pragma once
+
+#include "drivers/net/mlx5raw/rx_ring.h"
+
+namespace tagwire::mlx5raw {
+
+struct RxPath {
+    const char* name = "none";
+    RxDecode decode = rx_decode_scalar;
+    RxRefill refill = rx_refill_scalar;
+};
+
+// For queues with one buffer per packet.
+RxPath choose_rx_path(bool vector);
+// For queues that scatter a packet over several; they have a loop of their own.
+RxPath rx_scatter_path();
+
+}  // namespace tagwire::mlx5raw
