@@ -102,7 +102,7 @@ check_driver_headers() {
     folder=$(driver_headers_dir 2>/dev/null)
     if [ -z "$folder" ]; then
         row ok "DPDK driver headers" "installed with DPDK" ""
-    elif [ -e "$folder/.complete" ]; then
+    elif [ -z "$(missing_driver_headers "$folder")" ]; then
         row ok "DPDK driver headers" "$folder" ""
     else
         row missing "DPDK driver headers" "not yet taken" "./run build takes them from Debian's source package (about 16 MB)"

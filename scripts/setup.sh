@@ -64,17 +64,21 @@ driver_headers_dir() {
     echo "$(cache_dir)/dpdk-headers-$(dpkg-query -W -f '${Version}' libdpdk-dev)"
 }
 
+missing_driver_headers() {
+    local h list=
+    for h in "${driver_headers[@]}"; do
+        [ -e "$1/$h" ] || list+=" $h"
+    done
+    echo "${list# }"
+}
+
 fetch_driver_headers() {
     local dir version h
     dir=$(driver_headers_dir)
     [ -n "$dir" ] || return 0
-    if [ -n "${TAGWIRE_DPDK_HEADERS:-}" ]; then
-        for h in "${driver_headers[@]}"; do
-            [ -e "$dir/$h" ] || die "TAGWIRE_DPDK_HEADERS=$TAGWIRE_DPDK_HEADERS has no $h (wanted: ${driver_headers[*]})"
-        done
-        return 0
-    fi
-    [ -e "$dir/.complete" ] && return 0
+    h=$(missing_driver_headers "$dir")
+    [ -n "$h" ] || return 0
+    [ -z "${TAGWIRE_DPDK_HEADERS:-}" ] || die "TAGWIRE_DPDK_HEADERS=$TAGWIRE_DPDK_HEADERS lacks $h"
     version=$(dpkg-query -W -f '${Version}' libdpdk-dev)
     say "taking the DPDK driver headers from Debian's source package dpdk=$version"
     local tmp
@@ -106,7 +110,6 @@ fetch_driver_headers() {
         [ -n "$found" ] || die "the source package dpdk=$version has no $h"
         cp "$found" "$dir/"
     done
-    touch "$dir/.complete"
     rm -rf "$tmp"
 }
 

@@ -27,10 +27,13 @@ class EngineMultiPacket : public SendFixture {
             return *this;
         }
         Builder& inlined(const Bytes& frame) {
-            Bytes segment((4 + frame.size() + 15) / 16 * 16);
-            store_be32(segment.data(), kInlineData | static_cast<uint32_t>(frame.size()));
-            std::copy(frame.begin(), frame.end(), segment.begin() + 4);
-            bytes.insert(bytes.end(), segment.begin(), segment.end());
+            uint8_t header[4];
+            store_be32(header, kInlineData | static_cast<uint32_t>(frame.size()));
+            bytes.insert(bytes.end(), header, header + sizeof(header));
+            bytes.insert(bytes.end(), frame.begin(), frame.end());
+            while (bytes.size() % 16 != 0) {
+                bytes.push_back(0);
+            }
             return *this;
         }
     };
