@@ -123,6 +123,7 @@ std::vector<Received> PortPair::receive(uint16_t port) {
                 got.flags = packet->ol_flags;
                 got.packet_type = packet->packet_type;
                 got.hash = packet->hash.rss;
+                got.mark = packet->hash.fdir.hi;
                 for (const rte_mbuf* s = packet; s != nullptr; s = s->next) {
                     const auto* data = rte_pktmbuf_mtod(s, const uint8_t*);
                     got.bytes.insert(got.bytes.end(), data, data + s->data_len);
@@ -187,6 +188,18 @@ Frame PortPair::ethernet_frame_to(const rte_ether_addr& destination, size_t size
     frame[12] = 0x88;  // local experimental EtherType
     frame[13] = 0xb5;
     return frame;
+}
+
+Frame vlan_frame(const Frame& frame, uint16_t tci) {
+    constexpr size_t kAddresses = 2 * RTE_ETHER_ADDR_LEN;
+    Frame result(frame.size() + sizeof(rte_vlan_hdr));
+    memcpy(&result[0], &frame[0], kAddresses);
+    result[kAddresses] = 0x81;
+    result[kAddresses + 1] = 0;
+    result[kAddresses + 2] = static_cast<uint8_t>(tci >> 8);
+    result[kAddresses + 3] = static_cast<uint8_t>(tci);
+    memcpy(&result[kAddresses + 4], &frame[kAddresses], frame.size() - kAddresses);
+    return result;
 }
 
 Frame ip_frame(const rte_ether_addr& to, const FlowAddresses& flow, uint8_t protocol,

@@ -37,6 +37,7 @@ struct Received {
     uint64_t flags = 0;
     uint32_t packet_type = 0;
     uint32_t hash = 0;
+    uint32_t mark = 0;  // with RTE_MBUF_F_RX_FDIR_ID
 };
 
 class PortPair : public testing::Test {
@@ -79,6 +80,9 @@ class PortPair : public testing::Test {
     unsigned opened = 0;
     unsigned pool_before = 0;
 };
+
+// The frame with an 802.1Q tag.
+Frame vlan_frame(const Frame& frame, uint16_t tci);
 
 // Ethernet, IPv4 or IPv6, UDP or TCP; addresses in network order. Checksums are right
 // unless `broken`.

@@ -38,6 +38,8 @@ const eth_dev_ops kDevOps = {
     .tx_burst_mode_get = tx_burst_mode_get,
     .fw_version_get = fw_version_get,
     .dev_supported_ptypes_get = supported_ptypes_get,
+    .vlan_filter_set = vlan_filter_set,
+    .vlan_offload_set = vlan_offload_set,
     .rx_queue_start = rx_queue_start,
     .rx_queue_stop = rx_queue_stop,
     .tx_queue_start = tx_queue_start,
@@ -51,6 +53,7 @@ const eth_dev_ops kDevOps = {
     .rss_hash_conf_get = rss_hash_conf_get,
     .reta_update = reta_update,
     .reta_query = reta_query,
+    .flow_ops_get = flow_ops_get,
     .eth_dev_priv_dump = priv_dump,
 };
 

@@ -42,10 +42,7 @@ struct Listening {
     std::vector<DestinationMatch> matches() const;
 };
 
-// Priorities of one set of rules: TCP and UDP before IP before the rest. Lower
-// numbers win. A set has three, so two sets can stand side by side while one
-// replaces the other (see steering.h).
-inline constexpr uint16_t kPrioritiesPerSet = 3;
+// Within a set of rules (priorities.h): TCP and UDP before IP before the rest.
 uint16_t priority_of(HashType type);
 
 // nullptr with errno set when the device refuses.

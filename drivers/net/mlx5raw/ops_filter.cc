@@ -32,10 +32,19 @@ Listening listening_of(const rte_eth_dev* dev) {
 int promiscuous_enable(rte_eth_dev* dev) {
     Listening listening = listening_of(dev);
     listening.promiscuous = true;
-    return listen(dev, listening);
+    const int result = listen(dev, listening);
+    if (result == 0) {
+        port_of(dev).vlan_filter.clear();
+    }
+    return result;
 }
 
 int promiscuous_disable(rte_eth_dev* dev) {
+    if (dev->data->dev_started) {
+        if (const Status status = apply_vlan_filter(dev, false); !status.ok()) {
+            return log_and_return(dev->data->name, status);
+        }
+    }
     Listening listening = listening_of(dev);
     listening.promiscuous = false;
     return listen(dev, listening);

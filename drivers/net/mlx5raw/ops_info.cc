@@ -61,7 +61,8 @@ uint32_t speed_of(const ibv_port_attr& port) {
 }  // namespace
 
 uint64_t rx_offloads(const Capabilities& caps) {
-    uint64_t offloads = RTE_ETH_RX_OFFLOAD_SCATTER | RTE_ETH_RX_OFFLOAD_RSS_HASH;
+    uint64_t offloads =
+        RTE_ETH_RX_OFFLOAD_SCATTER | RTE_ETH_RX_OFFLOAD_RSS_HASH | RTE_ETH_RX_OFFLOAD_VLAN_FILTER;
     if (caps.checksum) {
         offloads |= RTE_ETH_RX_OFFLOAD_CHECKSUM;
     }
@@ -92,6 +93,7 @@ int dev_infos_get(rte_eth_dev* dev, rte_eth_dev_info* info) {
     info->rx_queue_offload_capa = 0;
     info->tx_offload_capa = tx_offloads(caps);
     info->tx_queue_offload_capa = RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
+    info->dev_capa = RTE_ETH_DEV_CAPA_FLOW_RULE_KEEP;
     info->reta_size = static_cast<uint16_t>(port.devargs.reta_size);
     info->hash_key_size = kRssKeyLength;
     info->flow_type_rss_offloads = supported_rss_types();
@@ -182,10 +184,11 @@ int priv_dump(rte_eth_dev* dev, FILE* file) {
     const Port& port = port_of(dev);
     fprintf(file,
             "%s: device %s port %u firmware %s part 0x%x inline %u, %zu memory regions, %zu flow "
-            "rules\n",
+            "rules, %zu VLAN filter rules, %zu rte_flow rules%s\n",
             dev->data->name, port.device->name(), port.device->port(),
             port.device->caps().firmware.c_str(), port.device->caps().part_id,
-            port.device->caps().tx_inline, port.memory.region_count(), port.steering.rule_count());
+            port.device->caps().tx_inline, port.memory.region_count(), port.steering.rule_count(),
+            port.vlan_filter.rule_count(), port.flows.size(), port.isolated ? ", isolated" : "");
     for (uint16_t i = 0; i < dev->data->nb_rx_queues; ++i) {
         if (const RxQueue* queue = rx_queue(dev, i); queue != nullptr) {
             fprintf(file, "%s\n", queue->describe().c_str());

@@ -13,7 +13,10 @@ namespace {
 // After a stop, and after a start that failed half way: no verbs object of a queue
 // or of the steering is left.
 void tear_down(rte_eth_dev* dev) {
-    port_of(dev).steering.clear();
+    Port& port = port_of(dev);
+    port.steering.clear();
+    port.vlan_filter.clear();
+    port.flows.stop();
     for (uint16_t i = 0; i < dev->data->nb_rx_queues; ++i) {
         if (RxQueue* queue = rx_queue(dev, i); queue != nullptr) {
             queue->destroy();
@@ -66,6 +69,13 @@ Status start_rx(rte_eth_dev* dev) {
     return {};
 }
 
+// Before the port listens: a packet that a rule takes must not go elsewhere.
+Status start_flows(rte_eth_dev* dev) {
+    Port& port = port_of(dev);
+    report_flow_marks(dev, port.flows.marks());
+    return port.flows.start({*port.device, work_queues(dev), port.rss});
+}
+
 // The functions are the port's, so they fit the most demanding queue.
 void choose_bursts(rte_eth_dev* dev) {
     Port& port = port_of(dev);
@@ -100,6 +110,9 @@ int dev_start(rte_eth_dev* dev) {
     Status status = start_tx(dev);
     if (status.ok()) {
         status = start_rx(dev);
+    }
+    if (status.ok() && dev->data->nb_rx_queues != 0) {
+        status = start_flows(dev);
     }
     if (status.ok()) {
         status = apply_steering(dev);

@@ -53,14 +53,25 @@ void refresh_classes(rte_eth_dev* dev) {
 
 }  // namespace
 
-Status apply_steering(rte_eth_dev* dev) {
-    Port& port = port_of(dev);
+std::vector<ibv_wq*> work_queues(const rte_eth_dev* dev) {
     std::vector<ibv_wq*> queues;
     for (uint16_t i = 0; i < dev->data->nb_rx_queues; ++i) {
         queues.push_back(rx_queue(dev, i)->wq());
     }
-    if (queues.empty()) {
+    return queues;
+}
+
+Status apply_steering(rte_eth_dev* dev) {
+    Port& port = port_of(dev);
+    const std::vector<ibv_wq*> queues = work_queues(dev);
+    if (queues.empty() || port.isolated) {
+        port.steering.clear();
+        port.vlan_filter.clear();
         return {};
+    }
+    // The filter first: nothing that it excludes may slip through.
+    if (Status status = apply_vlan_filter(dev, dev->data->promiscuous != 0); !status.ok()) {
+        return status;
     }
     return port.steering.apply(*port.device, queues, port.rss, listening_of(dev));
 }

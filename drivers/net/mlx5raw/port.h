@@ -10,12 +10,14 @@
 
 #include "drivers/net/mlx5raw/cqe_class.h"
 #include "drivers/net/mlx5raw/device.h"
+#include "drivers/net/mlx5raw/flow_table.h"
 #include "drivers/net/mlx5raw/hw_counters.h"
 #include "drivers/net/mlx5raw/memory.h"
 #include "drivers/net/mlx5raw/rss.h"
 #include "drivers/net/mlx5raw/rxq.h"
 #include "drivers/net/mlx5raw/steering.h"
 #include "drivers/net/mlx5raw/txq.h"
+#include "drivers/net/mlx5raw/vlan_filter.h"
 
 namespace tagwire::mlx5raw {
 
@@ -46,7 +48,10 @@ struct Port {
     RssConfig rss;
     alignas(RTE_CACHE_LINE_SIZE) CqeClassTable cqe_classes = {};
     std::vector<rte_ether_addr> multicast;
+    bool isolated = false;  // rte_flow_isolate: only rte_flow rules bring packets
     Steering steering;
+    VlanFilter vlan_filter;
+    FlowTable flows;
     StatsBaseline baseline;
     const char* tx_path = "none";
 };
@@ -69,8 +74,10 @@ inline TxQueue* tx_queue(const rte_eth_dev* dev, uint16_t queue) {
 // What the port should listen to now, from the state that ethdev keeps.
 Listening listening_of(const rte_eth_dev* dev);
 
-// Builds the steering of the started port, or replaces it.
+// Builds the steering of the started port, or replaces it; none when it is isolated.
 Status apply_steering(rte_eth_dev* dev);
+// The same for the VLAN filter, which a promiscuous port does without.
+Status apply_vlan_filter(rte_eth_dev* dev, bool promiscuous);
 
 extern const eth_dev_ops kDevOps;
 
@@ -122,7 +129,14 @@ int mtu_set(rte_eth_dev* dev, uint16_t mtu);
 // ops_rx_mode.cc
 CqeClassOptions cqe_class_options(const rte_eth_dev* dev);
 const char* rx_path_name(const rte_eth_dev* dev);  // of the queues
+// ops_flow.cc
+int flow_ops_get(rte_eth_dev* dev, const rte_flow_ops** out);
+void report_flow_marks(rte_eth_dev* dev, bool on);
+// ops_vlan.cc
+int vlan_filter_set(rte_eth_dev* dev, uint16_t vlan, int on);
+int vlan_offload_set(rte_eth_dev* dev, int mask);
 // ops_rss.cc
+std::vector<ibv_wq*> work_queues(const rte_eth_dev* dev);
 int configure_rss(rte_eth_dev* dev);
 int reta_update(rte_eth_dev* dev, rte_eth_rss_reta_entry64* entries, uint16_t size);
 int reta_query(rte_eth_dev* dev, rte_eth_rss_reta_entry64* entries, uint16_t size);

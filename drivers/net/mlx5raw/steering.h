@@ -8,13 +8,13 @@
 // exactly one rule that wins: none is lost, none comes twice.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "drivers/net/mlx5raw/device.h"
 #include "drivers/net/mlx5raw/flow_rules.h"
+#include "drivers/net/mlx5raw/hash_qps.h"
 #include "drivers/net/mlx5raw/rss.h"
 
 namespace tagwire::mlx5raw {
@@ -42,16 +42,11 @@ class SteeringSet {
 
     SteeringSet(const Device& device, uint16_t first_priority)
         : port_(device.port()), first_priority_(first_priority) {}
-    Status create_table(const Device& device, const std::vector<ibv_wq*>& entries,
-                        IndirectionTable& out);
-    Status create_hash_qp(const Device& device, HashType type, const RssConfig& config);
     Status add_rules(const DestinationMatch& match);
 
     uint8_t port_;
     uint16_t first_priority_;
-    IndirectionTable table_;   // for what is hashed
-    IndirectionTable single_;  // one entry, for the rest
-    std::array<QueuePair, kHashTypeCount> qps_;
+    std::shared_ptr<HashQps> qps_;
     std::vector<Rule> rules_;
 };
 

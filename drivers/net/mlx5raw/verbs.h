@@ -26,6 +26,7 @@ MLX5RAW_VERBS_OBJECT(WorkQueue, ibv_wq, ibv_destroy_wq);
 MLX5RAW_VERBS_OBJECT(IndirectionTable, ibv_rwq_ind_table, ibv_destroy_rwq_ind_table);
 MLX5RAW_VERBS_OBJECT(QueuePair, ibv_qp, ibv_destroy_qp);
 MLX5RAW_VERBS_OBJECT(Flow, ibv_flow, ibv_destroy_flow);
+MLX5RAW_VERBS_OBJECT(Counters, ibv_counters, ibv_destroy_counters);
 
 #undef MLX5RAW_VERBS_OBJECT
 
