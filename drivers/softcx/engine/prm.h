@@ -195,6 +195,9 @@ inline constexpr uint32_t kIndexMask = 0xffffff;
 // enum ib_event_type of the kernel, as ibv_get_async_event(3) reports it.
 inline constexpr uint32_t kEventCqError = 0;
 inline constexpr uint32_t kEventQpFatal = 1;
+inline constexpr uint32_t kEventPortActive = 9;
+inline constexpr uint32_t kEventPortError = 10;
 inline constexpr uint32_t kEventWqFatal = 19;
+inline constexpr uint64_t kFirstPort = 1;  // the element of port events
 
 }  // namespace softcx

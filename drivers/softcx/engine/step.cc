@@ -37,6 +37,18 @@ uint32_t step_send(EngineState& state, uint32_t budget) noexcept {
     return moved;
 }
 
+// The other end of the cable is not ours: what it does is news to the client.
+void watch_carrier(EngineState& state) noexcept {
+    Port& port = state.device.port;
+    const bool carrier = port.wire->link_up();
+    if (carrier == port.carrier)
+        return;
+    port.carrier = carrier;
+    port.counters.link_downed += carrier ? 0 : 1;
+    if (port.link_up)
+        report_async_event(state.device, carrier ? kEventPortActive : kEventPortError, kFirstPort);
+}
+
 uint32_t step_receive(EngineState& state, uint32_t budget) noexcept {
     Port& port = state.device.port;
     if (port.wire == nullptr)
@@ -48,8 +60,12 @@ uint32_t step_receive(EngineState& state, uint32_t budget) noexcept {
             break;
         if (port.link_up)
             receive_from_wire(state, frame.data(), static_cast<uint32_t>(frame.size()));
+        else
+            ++port.counters.rx_no_link;
         port.wire->release();
     }
+    if (port.wire->follows_carrier())
+        watch_carrier(state);
     return moved;
 }
 

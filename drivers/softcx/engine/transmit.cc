@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "drivers/softcx/engine/receive.h"
+#include "drivers/softcx/engine/segmentation.h"
 
 namespace softcx {
 
@@ -83,49 +84,12 @@ uint32_t insert_vlan(uint8_t* frame, uint32_t length, uint16_t tci) noexcept {
     return length + kVlanTag;
 }
 
-constexpr uint8_t kTcpFin = 0x01;
-constexpr uint8_t kTcpPush = 0x08;
-constexpr uint8_t kTcpCongestionReduced = 0x80;
-
-// Large send: the inline header is a template for each segment; IP length and
-// identification, TCP sequence number and flags are adapted. A UDP template gets its
-// length field.
 void send_segments(EngineState& state, const SendWqe& wqe, const uint8_t* all) noexcept {
-    const uint32_t header = wqe.inline_header;
-    const uint32_t payload = wqe.total - header;
+    const LargeFrame large{all, wqe.inline_header, wqe.total, wqe.mss};
+    const auto flags = static_cast<uint8_t>(wqe.checksum_flags | kEthL3Checksum | kEthL4Checksum);
     uint8_t* segment = state.segment_scratch.data();
-    for (uint32_t offset = 0, number = 0; offset == 0 || offset < payload;
-         offset += wqe.mss, ++number) {
-        const uint32_t part = std::min<uint32_t>(wqe.mss, payload - offset);
-        std::memcpy(segment, all, header);
-        std::memcpy(segment + header, all + header + offset, part);
-        uint8_t* l3 = segment + kEthernetHeader;
-        uint16_t type = load_be16(segment + kMacAddresses);
-        if (type == kTypeVlan) {
-            type = load_be16(l3 + 2);
-            l3 += kVlanTag;
-        }
-        const auto l3_length = static_cast<uint16_t>(segment + header + part - l3);
-        if (type == kTypeIpv4) {
-            store_be16(l3 + 2, l3_length);
-            store_be16(l3 + 4, static_cast<uint16_t>(load_be16(l3 + 4) + number));
-        } else if (type == kTypeIpv6) {
-            store_be16(l3 + 4, static_cast<uint16_t>(l3_length - 40));
-        }
-        const ParsedFrame frame = parse_frame(segment, header + part);
-        uint8_t* l4 = segment + frame.l4_offset;
-        if (frame.is_tcp()) {
-            store_be32(l4 + 4, load_be32(l4 + 4) + offset);
-            if (offset + part < payload)
-                l4[13] &= static_cast<uint8_t>(~(kTcpFin | kTcpPush));
-            if (number != 0)
-                l4[13] &= static_cast<uint8_t>(~kTcpCongestionReduced);
-        } else if (frame.is_udp()) {
-            store_be16(l4 + 4, static_cast<uint16_t>(frame.l3_end - frame.l4_offset));
-        }
-        finish_linear(state, segment, header + part,
-                      static_cast<uint8_t>(wqe.checksum_flags | kEthL3Checksum | kEthL4Checksum));
-    }
+    for (uint32_t number = 0; number < large.segments(); ++number)
+        finish_linear(state, segment, make_segment(large, number, flags, segment), 0);
 }
 
 // One frame that leaves as its pieces say.

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "drivers/softcx/model/configuration.h"
 
-#include <net/if.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <cstring>
+
+#include "drivers/softcx/wire/packet_socket.h"
+#include "drivers/softcx/wire/wire.h"
 
 namespace softcx {
 
@@ -63,33 +64,6 @@ bool read_log_level(const std::string& text, LogLevel& level) {
     return true;
 }
 
-// Names as the kernel allows them (dev_valid_name), one for each device.
-bool read_netdevs(const std::string& text, std::vector<std::string>& names) {
-    for (size_t start = 0; start <= text.size();) {
-        const size_t end = std::min(text.find(',', start), text.size());
-        const std::string name = text.substr(start, end - start);
-        if (name.empty() || name.size() >= IF_NAMESIZE || name == "." || name == ".." ||
-            name.find_first_of("/: \t\n") != std::string::npos ||
-            std::find(names.begin(), names.end(), name) != names.end())
-            return false;
-        names.push_back(name);
-        start = end + 1;
-    }
-    return true;
-}
-
-const char* check_wire(const std::string& wire, uint32_t devices) {
-    if (wire == "loopback")
-        return nullptr;
-    if (wire == "pair")
-        return devices % 2 == 0 ? nullptr
-                                : "a pair joins two devices: set SOFTCX_DEVICES to an even number";
-    constexpr const char* kSwitch = "switch:";
-    if (wire.rfind(kSwitch, 0) == 0)
-        return wire.size() > std::strlen(kSwitch) ? nullptr : "name the switch, as in switch:lab";
-    return "no such wire: use loopback, pair or switch:NAME";
-}
-
 }  // namespace
 
 bool read_configuration(const char* (*get)(const char*), Configuration& configuration,
@@ -107,7 +81,7 @@ bool read_configuration(const char* (*get)(const char*), Configuration& configur
         }
     }
     if (const char* text = get("SOFTCX_NETDEV"); text != nullptr) {
-        if (!read_netdevs(text, configuration.netdevs)) {
+        if (!parse_netdev_names(text, configuration.netdevs)) {
             error = wrong("SOFTCX_NETDEV", text,
                           "use names of network devices, each once, such as veth0,veth1");
             return false;
@@ -127,8 +101,11 @@ bool read_configuration(const char* (*get)(const char*), Configuration& configur
     configuration.wire = configuration.devices == 2 ? "pair" : "loopback";
     if (const char* text = get("SOFTCX_WIRE"); text != nullptr) {
         configuration.wire = text;
-        if (const char* remedy = check_wire(text, configuration.devices)) {
-            error = wrong("SOFTCX_WIRE", text, remedy);
+        const uint32_t spoken_of = devices_of_wire(configuration.wire);
+        if (spoken_of != 0 && get("SOFTCX_DEVICES") == nullptr && get("SOFTCX_NETDEV") == nullptr)
+            configuration.devices = std::min(spoken_of, kMaxDevices);
+        if (const std::string remedy = check_wire(text, configuration.devices); !remedy.empty()) {
+            error = wrong("SOFTCX_WIRE", text, remedy.c_str());
             return false;
         }
     }

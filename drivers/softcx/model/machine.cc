@@ -188,7 +188,8 @@ bool start_device(Device& device) {
     const std::lock_guard lock(device.mutex);
     if (!device.port.wire) {
         std::string error;
-        device.port.wire = open_wire(owner.configuration.wire, device.index, &error);
+        device.port.wire =
+            open_wire(owner.configuration.wire, device.index, device.port.counters, &error);
         if (!device.port.wire) {
             log(LogLevel::kError, "%s: cannot plug in SOFTCX_WIRE=%s: %s", device.name.c_str(),
                 owner.configuration.wire.c_str(), error.c_str());
@@ -200,6 +201,7 @@ bool start_device(Device& device) {
             device.port.wire = std::make_unique<FaultWire>(std::move(device.port.wire), plan,
                                                            device.port.counters);
         }
+        device.port.carrier = device.port.wire->link_up();
         log(LogLevel::kInfo, "%s: plugged into %s", device.name.c_str(),
             device.port.wire->describe().c_str());
         device.started.store(true, std::memory_order_release);
@@ -229,10 +231,10 @@ void stop_machine() noexcept {
         ending->thread.join();
     for (const auto& device : ending->devices) {
         const std::lock_guard lock(device->mutex);
+        device->port.wire.reset();  // which counts what it lost
         if (device->started.exchange(false))
             log(LogLevel::kInfo, "%s: %s", device->name.c_str(),
                 describe(device->port.counters).c_str());
-        device->port.wire.reset();
     }
 }
 

@@ -177,14 +177,20 @@ struct Flow {
 struct PortCounters {
     uint64_t rx_packets = 0, rx_bytes = 0, tx_packets = 0, tx_bytes = 0;
     uint64_t rx_multicast = 0, tx_multicast = 0;  // part of the packets, broadcast too
-    uint64_t out_of_buffer = 0;    // WQ had no posted buffer
-    uint64_t rx_no_flow = 0;       // no rule took the frame
-    uint64_t rx_flow_drop = 0;     // a drop rule took it
-    uint64_t rx_wq_not_ready = 0;  // WQ in RESET or ERR
-    uint64_t rx_too_long = 0;      // frame longer than the port's MTU allows
-    uint64_t rx_too_short = 0;     // no whole Ethernet header
-    uint64_t tx_wire_full = 0;     // tail drop on the wire
-    uint64_t tx_no_link = 0;       // sent while the link was down
+    uint64_t out_of_buffer = 0;                   // WQ had no posted buffer
+    uint64_t rx_no_flow = 0;                      // no rule took the frame
+    uint64_t rx_flow_drop = 0;                    // a drop rule took it
+    uint64_t rx_wq_not_ready = 0;                 // WQ in RESET or ERR
+    uint64_t rx_too_long = 0;                     // frame longer than the port's MTU allows
+    uint64_t rx_too_short = 0;                    // no whole Ethernet header
+    uint64_t tx_wire_full = 0;                    // tail drop on the wire
+    uint64_t rx_no_link = 0;                      // came while the port had none
+    // By wires that lead out of the process
+    uint64_t wire_rx_dropped = 0;    // the receive queue of the kernel was full
+    uint64_t wire_rx_truncated = 0;  // cut before it came to the device
+    uint64_t wire_rx_refused = 0;    // offload meta data that does not fit the frame
+    uint64_t wire_tx_refused = 0;    // the kernel did not take it (logged once, with the reason)
+    uint64_t tx_no_link = 0;         // sent while the link was down
     uint64_t link_downed = 0;
     uint64_t cq_overrun = 0;
     uint64_t local_protection_errors = 0, local_length_errors = 0, local_qp_errors = 0;
@@ -210,7 +216,8 @@ constexpr uint64_t core_clock_ticks(uint64_t nanoseconds) {
 struct Port {
     MacAddress mac{};
     uint32_t mtu = 9978;  // largest frame payload that the card passes
-    bool link_up = true;
+    bool link_up = true;  // what softcx_set_link says; the wire has a say too
+    bool carrier = true;  // the wire's link, as last reported to the client
     PortCounters counters;
     std::unique_ptr<Wire> wire;
 };

@@ -48,6 +48,7 @@ class FaultWire final : public Wire {
     std::span<const uint8_t> receive() noexcept override;
     void release() noexcept override { inner_->release(); }
     bool link_up() const noexcept override { return inner_->link_up(); }
+    bool follows_carrier() const noexcept override { return inner_->follows_carrier(); }
     std::string describe() const override { return inner_->describe() + ", with faults"; }
 
   private:

@@ -9,6 +9,8 @@
 
 namespace softcx {
 
+struct PortCounters;
+
 class Wire {
   public:
     virtual ~Wire() = default;
@@ -27,14 +29,29 @@ class Wire {
     virtual void release() noexcept = 0;
 
     virtual bool link_up() const noexcept = 0;
+    // True when link_up() changes with a link of the kernel's, which is a port event then.
+    virtual bool follows_carrier() const noexcept { return false; }
     virtual std::string describe() const = 0;  // for the tables that people read
 };
 
 // "pair": devices 2k and 2k+1 of this process are connected back to back.
 // "switch:NAME": a port of the learning switch NAME in shared memory.
 // "loopback": what is sent comes back.
-// nullptr and a text in `error` for a bad specification.
+// "netdev:NAME,NAME...": device k is on the k-th of these network devices of the kernel.
+// nullptr and a text in `error` for a bad specification. `counters` takes what the wire
+// loses, and outlives it.
+std::unique_ptr<Wire> open_wire(const std::string& specification, uint32_t device_index,
+                                PortCounters& counters, std::string* error);
+
+// The same for wires between devices ("pair", "switch", "loopback"), which have nothing to count.
 std::unique_ptr<Wire> open_wire(const std::string& specification, uint32_t device_index,
                                 std::string* error);
+
+// What is wrong with a specification for so many devices, with a remedy; empty: nothing.
+// Whether it can be opened is not looked at.
+std::string check_wire(const std::string& specification, uint32_t devices);
+
+// How many devices a specification speaks of; 0: as many as there are.
+uint32_t devices_of_wire(const std::string& specification);
 
 }  // namespace softcx

@@ -38,6 +38,18 @@ TEST(Configuration, TwoDevicesAreAPair) {
     EXPECT_EQ(configuration.wire, "pair");
 }
 
+TEST(Configuration, AWireOfNetdevsSaysHowManyDevicesThereAre) {
+    Configuration configuration;
+    std::string error;
+    ASSERT_TRUE(read({{"SOFTCX_WIRE", "netdev:veth0,veth1,veth2"}}, configuration, error));
+    EXPECT_EQ(configuration.devices, 3u);
+    EXPECT_FALSE(
+        read({{"SOFTCX_WIRE", "netdev:veth0"}, {"SOFTCX_DEVICES", "2"}}, configuration, error));
+    EXPECT_NE(error.find("it names 1 network devices for 2 devices"), std::string::npos) << error;
+    EXPECT_FALSE(read({{"SOFTCX_WIRE", "netdev:veth0,veth0"}}, configuration, error));
+    EXPECT_NE(error.find("each once"), std::string::npos) << error;
+}
+
 TEST(Configuration, ReadsEveryVariable) {
     Configuration configuration;
     std::string error;
