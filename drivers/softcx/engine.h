@@ -32,11 +32,19 @@ void engine_prepare(CompletionQueue& cq) noexcept;
 // The client armed a CQ (doorbell record [1]); raises the event at once when one is due.
 void engine_check_arm(Device& device, CompletionQueue& cq) noexcept;
 
+// The client made a new buffer of `entries` CQEs for the CQ: a CQE "resized" ends the old one,
+// and the next goes to the new one. False, and nothing changes, when the CQEs that wait do not
+// fit there. The caller holds Device::mutex.
+bool engine_resize(Device& device, CompletionQueue& cq, uint8_t* buffer, uint32_t entries) noexcept;
+
 // An MR is about to vanish: cached translations are dropped.
 void engine_forget(Device& device, const MemoryRegion& mr) noexcept;
 
-// The events to the client are defined by the control path; the caller holds
-// Device::mutex.
+// The device's clock at this moment; a step reads it once.
+uint64_t read_core_clock() noexcept;
+
+// The events to the client and the clock that it sees are defined by the control path; the caller
+// holds Device::mutex.
 
 // An armed CQ got its CQE: one record to its channel, if it has one. The engine
 // clears CompletionQueue::armed; the counting is done here.
@@ -45,5 +53,8 @@ void raise_completion_event(CompletionQueue& cq) noexcept;
 // Asynchronous events: IB_EVENT_* of the uapi; `element` is the object's
 // user_handle, or the port number for port events. The counting is done here.
 void report_async_event(Device& device, uint32_t event_type, uint64_t element) noexcept;
+
+// The clock of a step, before its first CQE.
+void publish_clock(Device& device, uint64_t ticks) noexcept;
 
 }  // namespace softcx

@@ -27,6 +27,18 @@ void refresh_consumer(EngineState& state, CompletionPort& port) noexcept {
     port.consumer_index = index;
 }
 
+// PRM, "Completion Event Moderation": either value 0 turns it off.
+bool is_moderated(const CompletionQueue& cq) noexcept {
+    return cq.moderation_count != 0 && cq.moderation_period != 0;
+}
+
+void raise(CompletionQueue& cq) noexcept {
+    cq.armed = false;
+    cq.held_cqes = 0;
+    cq.held_since = 0;
+    raise_completion_event(cq);
+}
+
 }  // namespace
 
 bool has_room(EngineState& state, CompletionPort& port, uint32_t count) noexcept {
@@ -47,15 +59,31 @@ bool has_room(EngineState& state, CompletionPort& port, uint32_t count) noexcept
     return false;
 }
 
-void raise_if_armed(CompletionQueue& cq, bool solicited) noexcept {
+void raise_if_armed(CompletionQueue& cq, bool solicited, uint32_t cqes) noexcept {
     if (!cq.armed || (!solicited && (cq.arm_sequence & kArmSolicitedOnly) != 0))
         return;
-    cq.armed = false;
-    raise_completion_event(cq);
+    if (is_moderated(cq)) {
+        cq.held_cqes += cqes;
+        if (cq.held_cqes < cq.moderation_count)
+            return;
+    }
+    raise(cq);
+}
+
+void tend_events(CompletionQueue& cq, uint64_t now) noexcept {
+    check_arm(cq);
+    if (!cq.armed || cq.held_cqes == 0)
+        return;
+    if (cq.held_since == 0)
+        cq.held_since = now;
+    else if (now - cq.held_since >= cq.moderation_period)
+        raise(cq);
 }
 
 void store_cqe(const CompletionQueue& cq, uint32_t index, const Cqe& cqe, uint8_t format) noexcept {
     uint8_t* slot = cq.buffer + size_t{index & (cq.entries - 1)} * cq.cqe_size;
+    if (cq.padded)
+        std::memset(slot, 0, cq.cqe_size - sizeof(Cqe));
     slot += cq.cqe_size - sizeof(Cqe);  // the second half of a 128-byte CQE
     std::memcpy(slot, &cqe, offsetof(Cqe, op_own));
     const uint8_t owner = (index & cq.entries) != 0 ? 1 : 0;
@@ -74,7 +102,7 @@ bool write_cqe(EngineState& state, CompletionPort& port, Cqe& cqe, CqeOpcode opc
               static_cast<uint8_t>(static_cast<uint8_t>(opcode) << 4 | (solicited ? 2 : 0)));
     if (solicited)
         cq.solicited_index = cq.producer_index;
-    raise_if_armed(cq, solicited);
+    raise_if_armed(cq, solicited, 1);
     return true;
 }
 
@@ -95,12 +123,28 @@ void check_arm(CompletionQueue& cq) noexcept {
         return;
     cq.arm_sequence = arm;
     cq.armed = true;
+    cq.held_cqes = 0;
+    cq.held_since = 0;
     // The command carries the consumer index: CQEs behind it are news.
     const bool solicited_only = (arm & kArmSolicitedOnly) != 0;
     const uint32_t newest = solicited_only ? cq.solicited_index : cq.producer_index;
     const uint32_t behind = (newest - arm) & kIndexMask;
     if (behind != 0 && behind <= kIndexMask / 2)
-        raise_if_armed(cq, solicited_only);
+        raise_if_armed(cq, solicited_only, behind);
+}
+
+bool engine_resize(Device& device, CompletionQueue& cq, uint8_t* buffer,
+                   uint32_t entries) noexcept {
+    close_sessions(engine_state(device));
+    const uint32_t mask = 2 * cq.entries - 1;
+    const uint32_t used = (cq.producer_index - read_doorbell(cq.doorbell)) & mask;
+    // The CQE that tells of the end needs a place in either buffer.
+    if (cq.overrun || used + 1 > cq.entries || used + 1 > entries)
+        return false;
+    store_cqe(cq, cq.producer_index++, Cqe{}, static_cast<uint8_t>(CqeOpcode::kResize) << 4);
+    cq.buffer = buffer;
+    cq.entries = entries;
+    return true;
 }
 
 void count_error(PortCounters& counters, CqeOpcode opcode, Syndrome syndrome) noexcept {

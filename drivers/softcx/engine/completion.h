@@ -21,8 +21,11 @@ bool has_room(EngineState& state, CompletionPort& port, uint32_t count) noexcept
 // the owner bit. The owner byte is the last thing that a client sees change.
 void store_cqe(const CompletionQueue& cq, uint32_t index, const Cqe& cqe, uint8_t format) noexcept;
 
-// After CQEs were stored and the producer index moved on.
-void raise_if_armed(CompletionQueue& cq, bool solicited) noexcept;
+// After `cqes` CQEs were stored and the producer index moved on.
+void raise_if_armed(CompletionQueue& cq, bool solicited, uint32_t cqes) noexcept;
+
+// At each step: a new arm, and events that moderation held back for long enough.
+void tend_events(CompletionQueue& cq, uint64_t now) noexcept;
 
 // Looks for a new arm command in the doorbell record.
 void check_arm(CompletionQueue& cq) noexcept;

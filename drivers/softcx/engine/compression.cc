@@ -58,6 +58,7 @@ void store_minis(const CompletionQueue& cq, uint32_t title,
     for (uint32_t first = 0; first < session.count; first += kMinisPerEntry) {
         const uint32_t index = array_index(title, first / kMinisPerEntry);
         uint8_t* slot = cq.buffer + size_t{index & (cq.entries - 1)} * cq.cqe_size;
+        slot += cq.cqe_size - sizeof(Cqe);  // where a whole CQE would be
         const uint32_t minis = std::min(kMinisPerEntry, session.count - first);
         std::memcpy(slot, &session.minis[first], minis * sizeof(MiniCqe));
     }
@@ -88,7 +89,8 @@ void close_session(CompletionPort& port) noexcept {
         return;
     CompletionQueue& cq = *port.cq;
     const uint32_t title = cq.producer_index;
-    cq.producer_index += session.count;
+    const uint32_t cqes = session.count;
+    cq.producer_index += cqes;
     if (session.count == 1) {
         store_cqe(cq, title, session.title, kReceived);
     } else {
@@ -97,7 +99,7 @@ void close_session(CompletionPort& port) noexcept {
         store_cqe(cq, title, session.title, kReceived | kCqeCompressed);
     }
     session.count = 0;
-    raise_if_armed(cq, false);
+    raise_if_armed(cq, false, cqes);
 }
 
 void close_sessions(EngineState& state) noexcept {

@@ -80,6 +80,7 @@ static_assert(sizeof(DataSegment) == 16);
 enum class CqeOpcode : uint8_t {
     kRequester = 0,
     kResponderSend = 2,
+    kResize = 5,  // the last CQE in a buffer that was replaced
     kRequesterError = 13,
     kResponderError = 14,
     kInvalid = 15,

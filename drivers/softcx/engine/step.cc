@@ -14,13 +14,6 @@ namespace softcx {
 
 namespace {
 
-uint64_t core_clock() noexcept {
-    timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return core_clock_ticks(static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 +
-                            static_cast<uint64_t>(now.tv_nsec));
-}
-
 // Every send ring gets its turn; the next step starts behind the one that used up
 // the budget.
 uint32_t step_send(EngineState& state, uint32_t budget) noexcept {
@@ -80,14 +73,22 @@ void tend_receive_ports(EngineState& state) noexcept {
 
 }  // namespace
 
+uint64_t read_core_clock() noexcept {
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return core_clock_ticks(static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 +
+                            static_cast<uint64_t>(now.tv_nsec));
+}
+
 uint32_t engine_step(Device& device, uint32_t budget) noexcept {
     const std::unique_lock guard(device.mutex, std::try_to_lock);
     if (!guard.owns_lock() || device.failed)
         return 0;
     EngineState& state = engine_state(device);
-    state.now = core_clock();
+    state.now = read_core_clock();
+    publish_clock(device, state.now);
     for (CompletionPort* port : state.event_ports)
-        check_arm(*port->cq);
+        tend_events(*port->cq, state.now);
     if (state.receive_needs_flush)
         tend_receive_ports(state);
     const uint32_t sent = step_send(state, budget);
@@ -100,7 +101,8 @@ void engine_drain(Device& device) noexcept {
     if (device.failed)
         return;
     EngineState& state = engine_state(device);
-    state.now = core_clock();
+    state.now = read_core_clock();
+    publish_clock(device, state.now);
     for (SendPort& port : state.send_ports)
         run_send_port(state, port, UINT32_MAX);
     close_sessions(state);

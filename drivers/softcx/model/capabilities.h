@@ -24,6 +24,9 @@ inline constexpr uint32_t kMaxSendBlocks = 32768;  // 64-byte basic blocks
 inline constexpr uint32_t kMaxSendDescriptor = 1024;
 inline constexpr uint32_t kMaxLargeSend = 256 * 1024;  // bytes of a TSO send
 inline constexpr uint32_t kMaxReceiveDescriptor = 512;
+// There are no shared receive queues; with a limit of zero the client library would call
+// the size wrong, instead of letting the device say that it has none.
+inline constexpr uint32_t kMaxSharedReceiveRequests = 32767;
 inline constexpr uint32_t kMaxSegments = 30;
 inline constexpr uint32_t kMaxCompletionQueues = 16777216;
 inline constexpr uint32_t kMaxCompletionEntries = 4194303;
@@ -33,6 +36,8 @@ inline constexpr uint32_t kMaxReceiveWqs = 8388608;
 inline constexpr uint32_t kMaxTables = 65536;
 inline constexpr uint32_t kMaxTableSize = 2048;
 inline constexpr uint32_t kCompletionVectors = 1;
+inline constexpr uint32_t kMaxModerationCount = 0xffff;
+inline constexpr uint32_t kMaxModerationPeriod = 0xfff;  // microseconds
 inline constexpr uint32_t kBlueFlameRegisterSize = 512;
 
 // CQE compression: MLX5_IB_CQE_RES_FORMAT_HASH, _CSUM, _CSUM_STRIDX.

@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "drivers/softcx/model/clock.h"
 #include "drivers/softcx/model/objects.h"
 
 namespace softcx {
@@ -36,6 +37,7 @@ struct Context {
     Device& device;
     bool opened = false;  // GET_CONTEXT was done: every other command needs it
     std::shared_ptr<EventQueue> async_events;
+    std::unique_ptr<ClockPages> clock;  // in the device file
     std::vector<uint32_t> channels;  // keys of Device::channels
     std::map<uint32_t, Handle> handles;
     uint32_t next_handle = 0;

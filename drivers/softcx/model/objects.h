@@ -54,6 +54,7 @@ struct CompletionQueue {
     uint64_t user_handle = 0;
     uint8_t* buffer = nullptr;
     uint32_t cqe_size = 64;                 // 64 or 128
+    bool padded = false;                    // the first half of a 128-byte CQE is written too
     uint32_t entries = 0;                   // power of two
     volatile uint32_t* doorbell = nullptr;  // [0] consumer index (24 bits, big endian), [1] arm
     uint32_t producer_index = 0;
@@ -65,7 +66,12 @@ struct CompletionQueue {
     bool armed = false;
     uint32_t arm_sequence = kNeverArmed;  // last arm that was seen in doorbell[1]
     uint32_t solicited_index = 0;         // behind the last CQE that was solicited or in error
-    uint32_t events_reported = 0;         // completion events, returned by destroy
+    // Moderation: an event waits for so many CQEs, or for so long after the first of them.
+    uint16_t moderation_count = 0;   // 0, or a period of 0: none
+    uint64_t moderation_period = 0;  // core clock ticks
+    uint32_t held_cqes = 0;          // since the CQ was armed
+    uint64_t held_since = 0;         // when a step first saw them; 0: not yet
+    uint32_t events_reported = 0;    // completion events, returned by destroy
     uint32_t async_reported = 0;
     uint32_t use_count = 0;  // send and receive queues that complete to it
 };

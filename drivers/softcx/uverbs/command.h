@@ -59,7 +59,7 @@ int execute_write_command(const Command& command, uint32_t number);
 // True when the client may be read (and written) over the whole range.
 bool memory_is_mapped(uint64_t address, uint64_t length, bool writable);
 
-// By file: device_commands.cc, memory_commands.cc, cq_commands.cc, wq_commands.cc,
+// By file: device_commands.cc, memory_commands.cc, cq_commands.cc, cq_modify.cc, wq_commands.cc,
 // qp_commands.cc, flow_commands.cc.
 int get_context(const Command& command);
 int query_device(const Command& command);
@@ -69,11 +69,14 @@ int query_port(const Command& command);
 int alloc_pd(const Command& command);
 int dealloc_pd(const Command& command);
 int reg_mr(const Command& command);
+int rereg_mr(const Command& command);
 int dereg_mr(const Command& command);
 
 int create_comp_channel(const Command& command);
 int create_cq(const Command& command);
 int create_cq_ex(const Command& command);
+int resize_cq(const Command& command);
+int modify_cq(const Command& command);
 int destroy_cq(const Command& command);
 
 int create_wq(const Command& command);

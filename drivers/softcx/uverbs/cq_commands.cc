@@ -18,7 +18,8 @@ namespace {
 
 constexpr uint32_t kKnownCqFlags =
     IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION | IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN;
-constexpr uint16_t kKnownVendorFlags = MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX;
+constexpr uint16_t kKnownVendorFlags =
+    MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX | MLX5_IB_CREATE_CQ_FLAGS_CQE_128B_PAD;
 
 struct CqRequest {
     uint64_t user_handle;
@@ -42,10 +43,10 @@ int check_vendor_request(const mlx5_ib_create_cq& request) {
         return EINVAL;
     if ((request.flags & ~kKnownVendorFlags) != 0)
         return EINVAL;
-    // One format, and 64-byte CQEs only: the others are not announced.
-    if (request.cqe_comp_en != 0 &&
-        (request.cqe_size != 64 || !std::has_single_bit(request.cqe_comp_res_format) ||
-         (request.cqe_comp_res_format & ~kCompressionFormats) != 0))
+    if (request.cqe_comp_en != 0 && (!std::has_single_bit(request.cqe_comp_res_format) ||
+                                     (request.cqe_comp_res_format & ~kCompressionFormats) != 0))
+        return EOPNOTSUPP;
+    if ((request.flags & MLX5_IB_CREATE_CQ_FLAGS_CQE_128B_PAD) != 0 && request.cqe_size != 128)
         return EOPNOTSUPP;
     if (request.reserved0 != 0 || request.reserved1 != 0)
         return EINVAL;
@@ -84,6 +85,7 @@ int make_cq(const Command& command, const CqRequest& request, CompletionQueue** 
     cq->user_handle = request.user_handle;
     cq->buffer = reinterpret_cast<uint8_t*>(vendor.buf_addr);
     cq->cqe_size = vendor.cqe_size;
+    cq->padded = (vendor.flags & MLX5_IB_CREATE_CQ_FLAGS_CQE_128B_PAD) != 0;
     cq->entries = entries;
     cq->doorbell = reinterpret_cast<volatile uint32_t*>(vendor.db_addr);
     cq->ignore_overrun = (request.flags & IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN) != 0;

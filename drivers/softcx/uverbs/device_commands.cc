@@ -52,11 +52,15 @@ mlx5_ib_alloc_ucontext_resp context_properties(const mlx5_ib_alloc_ucontext_req_
     properties.max_rq_desc_sz = kMaxReceiveDescriptor;
     properties.max_send_wqebb = kMaxSendBlocks;
     properties.max_recv_wr = kMaxWorkRequests;
+    properties.max_srq_recv_wr = kMaxSharedReceiveRequests;
     properties.num_ports = 1;
     properties.response_length = sizeof(properties);
     properties.cqe_version = request.max_cqe_version >= 1 ? 1 : 0;
     properties.cmds_supp_uhw = MLX5_USER_CMDS_SUPP_UHW_QUERY_DEVICE;
     properties.eth_min_inline = MLX5_USER_INLINE_MODE_NONE;
+    properties.comp_mask = MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_CORE_CLOCK_OFFSET;
+    properties.hca_core_clock_offset = 0;  // in its page
+    properties.clock_info_versions = 1u << MLX5_IB_CLOCK_INFO_V1;
     properties.log_uar_size = 12;
     properties.num_uars_per_page = static_cast<uint32_t>(::getpagesize()) / 4096;
     return properties;
@@ -96,6 +100,8 @@ mlx5_ib_query_device_resp vendor_properties(size_t room) {
     properties.tso_caps.supported_qpts = 1u << kQptRawPacket;
     properties.cqe_comp_caps.max_num = kMaxCompressedCqes;
     properties.cqe_comp_caps.supported_format = kCompressionFormats;
+    properties.flags =
+        MLX5_IB_QUERY_DEV_RESP_FLAGS_CQE_128B_COMP | MLX5_IB_QUERY_DEV_RESP_FLAGS_CQE_128B_PAD;
     properties.striding_rq_caps.min_single_stride_log_num_of_bytes = kMinLogStrideBytes;
     properties.striding_rq_caps.max_single_stride_log_num_of_bytes = kMaxLogStrideBytes;
     properties.striding_rq_caps.min_single_wqe_log_num_of_strides = kMinLogStrides;
@@ -166,6 +172,8 @@ int query_device_ex(const Command& command) {
     response.raw_packet_caps = IB_UVERBS_RAW_PACKET_CAP_IP_CSUM |
                                IB_UVERBS_RAW_PACKET_CAP_CVLAN_STRIPPING |
                                IB_UVERBS_RAW_PACKET_CAP_SCATTER_FCS;
+    response.cq_moderation_caps.max_cq_moderation_count = kMaxModerationCount;
+    response.cq_moderation_caps.max_cq_moderation_period = kMaxModerationPeriod;
     write_response(command.response, response);
     write_response(command.vendor_response, vendor_properties(command.vendor_response.size()));
     return 0;

@@ -136,6 +136,11 @@ int open_device_file(uint32_t index, int flags) {
     }
     OpenFile file;
     file.context = std::make_shared<Context>(device);
+    file.context->clock = ClockPages::map(fd, static_cast<size_t>(::getpagesize()));
+    if (!file.context->clock) {
+        ::close(fd);
+        return -ENOMEM;
+    }
     file.device_index = index;
     file.device = status.st_dev;
     file.inode = status.st_ino;

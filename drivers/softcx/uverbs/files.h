@@ -15,9 +15,9 @@ namespace softcx {
 // Device numbers as the kernel gives them: 231:192 is uverbs0.
 inline constexpr unsigned kUverbsMajor = 231, kUverbsFirstMinor = 192;
 
-// A doorbell page lies at this page of the device file, plus its number. (The
-// pages below have a meaning to old libraries.)
-inline constexpr uint32_t kFirstUarPage = 0x100;
+// A doorbell page lies at this page of the device file, plus its number. The pages below
+// are those of mmap commands (clock.h, and some of old libraries).
+inline constexpr uint32_t kFirstUarPage = 0x1000;
 inline constexpr uint32_t kMaxUarPages = 65536;
 
 // A descriptor or -errno. The file is a sparse memory file, so the client maps

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "drivers/softcx/engine.h"
 #include "drivers/softcx/model/life.h"
 #include "drivers/softcx/uverbs/command.h"
 
@@ -22,6 +23,30 @@ constexpr uint32_t kLocalWrite = IB_UVERBS_ACCESS_LOCAL_WRITE;
 constexpr uint32_t kNeedLocalWrite = IB_UVERBS_ACCESS_REMOTE_WRITE | IB_UVERBS_ACCESS_REMOTE_ATOMIC;
 constexpr uint32_t kKnownAccess =
     kLocalWrite | kNeedLocalWrite | IB_UVERBS_ACCESS_REMOTE_READ | IB_UVERBS_ACCESS_OPTIONAL_RANGE;
+// What belongs to features that are not announced.
+constexpr uint32_t kAbsentAccess =
+    IB_UVERBS_ACCESS_ON_DEMAND | IB_UVERBS_ACCESS_HUGETLB | IB_UVERBS_ACCESS_MW_BIND;
+
+int check_access(uint32_t access) {
+    if ((access & kNeedLocalWrite) != 0 && (access & kLocalWrite) == 0)
+        return EINVAL;
+    if ((access & kAbsentAccess) != 0)
+        return EOPNOTSUPP;
+    return (access & ~kKnownAccess) != 0 ? EINVAL : 0;
+}
+
+// A range of client memory, and the address by which WQEs name it.
+int check_range(uint64_t start, uint64_t length, uint64_t iova, uint32_t access) {
+    const auto page_mask = static_cast<uint64_t>(::getpagesize()) - 1;
+    if ((start & page_mask) != (iova & page_mask))
+        return EINVAL;
+    if (length == 0 || start + length < start || iova + length < iova)
+        return EINVAL;
+    return memory_is_mapped(start, length, (access & kLocalWrite) != 0) ? 0 : EFAULT;
+}
+
+// enum ib_mr_rereg_flags of the kernel.
+constexpr uint32_t kReregTranslation = 1, kReregDomain = 2, kReregAccess = 4;
 
 bool populate(const void* page, size_t size, bool writable) {
     return ::madvise(const_cast<void*>(page), size,
@@ -94,19 +119,14 @@ int reg_mr(const Command& command) {
     ib_uverbs_reg_mr request;
     if (const int error = read_request(command.request, request))
         return error;
-    const auto page_mask = static_cast<uint64_t>(::getpagesize()) - 1;
-    if ((request.start & page_mask) != (request.hca_va & page_mask))
-        return EINVAL;
-    if ((request.access_flags & kNeedLocalWrite) != 0 && (request.access_flags & kLocalWrite) == 0)
-        return EINVAL;
-    if ((request.access_flags & ~kKnownAccess) != 0)
-        return (request.access_flags & IB_UVERBS_ACCESS_ON_DEMAND) != 0 ? EOPNOTSUPP : EINVAL;
+    if (const int error = check_access(request.access_flags))
+        return error;
     ProtectionDomain* pd = find_pd(command.context, request.pd_handle);
-    if (pd == nullptr || request.length == 0 || request.start + request.length < request.start ||
-        request.hca_va + request.length < request.hca_va)
+    if (pd == nullptr)
         return EINVAL;
-    if (!memory_is_mapped(request.start, request.length, (request.access_flags & kLocalWrite) != 0))
-        return EFAULT;
+    if (const int error =
+            check_range(request.start, request.length, request.hca_va, request.access_flags))
+        return error;
 
     Device& device = command.device();
     auto mr = std::make_unique<MemoryRegion>();
@@ -127,6 +147,47 @@ int reg_mr(const Command& command) {
     response.lkey = key;
     response.rkey = key;
     write_response(command.response, response);
+    return 0;
+}
+
+// Everything is checked before anything changes; the keys stay.
+int rereg_mr(const Command& command) {
+    ib_uverbs_rereg_mr request;
+    if (const int error = read_request(command.request, request))
+        return error;
+    constexpr uint32_t kKnown = kReregTranslation | kReregDomain | kReregAccess;
+    if (request.flags == 0)
+        return EINVAL;
+    if ((request.flags & ~kKnown) != 0)
+        return EOPNOTSUPP;
+    MemoryRegion* mr = find_mr(command.context, request.mr_handle);
+    if (mr == nullptr)
+        return EINVAL;
+    MemoryRegion changed = *mr;
+    if ((request.flags & kReregAccess) != 0) {
+        if (const int error = check_access(request.access_flags))
+            return error;
+        changed.access = request.access_flags;
+    }
+    if ((request.flags & kReregDomain) != 0) {
+        changed.pd = find_pd(command.context, request.pd_handle);
+        if (changed.pd == nullptr)
+            return EINVAL;
+    }
+    if ((request.flags & kReregTranslation) != 0) {
+        changed.start = request.start;
+        changed.length = request.length;
+        changed.iova = request.hca_va;
+    }
+    if (const int error = check_range(changed.start, changed.length, changed.iova, changed.access))
+        return error;
+
+    engine_forget(command.device(), *mr);
+    --mr->pd->use_count;
+    ++changed.pd->use_count;
+    *mr = changed;
+    command.device().generation.fetch_add(1, std::memory_order_release);
+    write_response(command.response, ib_uverbs_rereg_mr_resp{.lkey = mr->lkey, .rkey = mr->rkey});
     return 0;
 }
 

@@ -50,10 +50,6 @@ TEST_F(Life, RegionKeepsPdBusyAndItsKeyIsNotReused) {
     EXPECT_NE(mr->lkey, key);
 }
 
-TEST_F(Life, CqResizeIsRefused) {
-    EXPECT_EQ(ibv_resize_cq(cq_.get(), 1023), EOPNOTSUPP);
-}
-
 class CompletionEvent : public Verbs {
   protected:
     void SetUp() override {

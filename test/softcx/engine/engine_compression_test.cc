@@ -195,6 +195,30 @@ TEST_F(EngineCompression, AFullCqKeepsWhatItTook) {
     EXPECT_EQ(title->byte_cnt.get(), 8u);
 }
 
+// Title and array lie in the second half of their entries, where whole CQEs are.
+TEST_F(EngineCompression, CqesOf128BytesShrinkToo) {
+    const auto wide = rig.make_cq(16, 128);
+    const auto ring = rig.make_wq(*wide, 16, 1);
+    wide->cq->compression = static_cast<uint8_t>(MiniFormat::kHash);
+    flow->qp = rig.make_rss_qp({ring->wq});
+    rig.changed();
+    for (uint32_t i = 0; i < 3; ++i)
+        ring->post({buffer(i)});
+    for (uint32_t i = 0; i < 3; ++i)
+        arrive(frame_of(100 + i));
+    rig.step();
+    const std::optional<Cqe> title = wide->poll();
+    ASSERT_TRUE(title.has_value());
+    EXPECT_EQ(title->op_own & 0xc, kCqeCompressed);
+    EXPECT_EQ(title->byte_cnt.get(), 3u);
+    const uint8_t* array = wide->ring.data() + 128 + 64;
+    for (uint32_t i = 0; i < 3; ++i) {
+        MiniCqe mini;
+        std::memcpy(&mini, array + i * sizeof(mini), sizeof(mini));
+        EXPECT_EQ(mini.byte_cnt.get(), 100 + i);
+    }
+}
+
 TEST_F(EngineCompression, AnArmedCqRaisesItsEventOnce) {
     post_all();
     rig.step();

@@ -16,6 +16,8 @@ void report_async_event(Device&, uint32_t event_type, uint64_t element) noexcept
     test::async_events.push_back({event_type, element});
 }
 
+void publish_clock(Device&, uint64_t) noexcept {}
+
 namespace test {
 
 Rig::Rig(uint32_t index, const std::string& wire) {
