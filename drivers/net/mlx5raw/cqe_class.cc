@@ -102,7 +102,7 @@ CqeClassTable make_cqe_classes(const CqeClassOptions& options) {
         if (options.checksum) {
             flags |= checksum_flags_of(headers);
         }
-        if (options.vlan && headers.vlan) {
+        if (headers.vlan) {  // only work queues that strip say so
             flags |= RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED;
         }
         if (hashed(headers, options.rss_types)) {

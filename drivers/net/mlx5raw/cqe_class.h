@@ -34,7 +34,6 @@ enum CqeL4 : uint8_t { kL4None = 0, kL4Tcp = 1, kL4Udp = 2, kL4TcpEmptyAck = 3, 
 // What the port reports: nothing that was not asked for.
 struct CqeClassOptions {
     bool checksum = false;
-    bool vlan = false;       // stripped tags
     uint64_t rss_types = 0;  // RTE_ETH_RSS_*; zero: no hash in the mbuf
     uint64_t time_flag = 0;  // the flag of rte_mbuf_dyn_rx_timestamp_register
     uint16_t port_id = 0;

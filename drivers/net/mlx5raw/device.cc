@@ -143,6 +143,8 @@ Status Device::query_capabilities(const Devargs& arguments) {
     caps_.rx_hash_fields = attributes.rss_caps.rx_hash_fields_mask;
     caps_.checksum = (attributes.raw_packet_caps & IBV_RAW_PACKET_CAP_IP_CSUM) != 0 ||
                      (attributes.device_cap_flags_ex & IBV_DEVICE_RAW_IP_CSUM) != 0;
+    caps_.vlan_strip = (attributes.raw_packet_caps & IBV_RAW_PACKET_CAP_CVLAN_STRIPPING) != 0;
+    caps_.timestamp = attributes.completion_timestamp_mask != 0;
     caps_.part_id = base.vendor_part_id;
     caps_.firmware = base.fw_ver;
     caps_.tx_inline =

@@ -19,8 +19,10 @@ struct Capabilities {
     uint32_t max_rx_segments = 0;
     uint32_t max_reta_size = 0;
     uint64_t rx_hash_fields = 0;  // IBV_RX_HASH_*
-    bool checksum = false;        // raw packets: verify on receive, generate on send
-    uint32_t tx_inline = 0;       // bytes of header that must be in the WQE
+    bool vlan_strip = false;
+    bool timestamp = false;  // in completions
+    bool checksum = false;   // raw packets: verify on receive, generate on send
+    uint32_t tx_inline = 0;  // bytes of header that must be in the WQE
     uint32_t part_id = 0;
     std::string firmware;
 };

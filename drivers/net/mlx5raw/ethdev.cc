@@ -39,6 +39,7 @@ const eth_dev_ops kDevOps = {
     .fw_version_get = fw_version_get,
     .dev_supported_ptypes_get = supported_ptypes_get,
     .vlan_filter_set = vlan_filter_set,
+    .vlan_strip_queue_set = vlan_strip_queue_set,
     .vlan_offload_set = vlan_offload_set,
     .rx_queue_start = rx_queue_start,
     .rx_queue_stop = rx_queue_stop,
@@ -54,6 +55,7 @@ const eth_dev_ops kDevOps = {
     .reta_update = reta_update,
     .reta_query = reta_query,
     .flow_ops_get = flow_ops_get,
+    .read_clock = read_clock,
     .eth_dev_priv_dump = priv_dump,
 };
 

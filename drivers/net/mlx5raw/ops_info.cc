@@ -66,6 +66,12 @@ uint64_t rx_offloads(const Capabilities& caps) {
     if (caps.checksum) {
         offloads |= RTE_ETH_RX_OFFLOAD_CHECKSUM;
     }
+    if (caps.vlan_strip) {
+        offloads |= RTE_ETH_RX_OFFLOAD_VLAN_STRIP;
+    }
+    if (caps.timestamp) {
+        offloads |= RTE_ETH_RX_OFFLOAD_TIMESTAMP;
+    }
     return offloads;
 }
 
@@ -90,7 +96,7 @@ int dev_infos_get(rte_eth_dev* dev, rte_eth_dev_info* info) {
     info->max_tx_queues = static_cast<uint16_t>(caps.max_queues);
     info->max_mac_addrs = kMaxMacAddresses;
     info->rx_offload_capa = rx_offloads(caps);
-    info->rx_queue_offload_capa = 0;
+    info->rx_queue_offload_capa = caps.vlan_strip ? RTE_ETH_RX_OFFLOAD_VLAN_STRIP : 0;
     info->tx_offload_capa = tx_offloads(caps);
     info->tx_queue_offload_capa = RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
     info->dev_capa = RTE_ETH_DEV_CAPA_FLOW_RULE_KEEP;
@@ -114,13 +120,13 @@ int dev_infos_get(rte_eth_dev* dev, rte_eth_dev_info* info) {
 
 namespace {
 const uint32_t kPacketTypes[] = {RTE_PTYPE_L2_ETHER,
-                                      RTE_PTYPE_L3_IPV4_EXT_UNKNOWN,
-                                      RTE_PTYPE_L3_IPV6_EXT_UNKNOWN,
-                                      RTE_PTYPE_L4_NONFRAG,
-                                      RTE_PTYPE_L4_FRAG,
-                                      RTE_PTYPE_L4_TCP,
-                                      RTE_PTYPE_L4_UDP,
-                                      RTE_PTYPE_UNKNOWN};
+                                 RTE_PTYPE_L3_IPV4_EXT_UNKNOWN,
+                                 RTE_PTYPE_L3_IPV6_EXT_UNKNOWN,
+                                 RTE_PTYPE_L4_NONFRAG,
+                                 RTE_PTYPE_L4_FRAG,
+                                 RTE_PTYPE_L4_TCP,
+                                 RTE_PTYPE_L4_UDP,
+                                 RTE_PTYPE_UNKNOWN};
 }
 
 const uint32_t* supported_ptypes_get(rte_eth_dev*) {

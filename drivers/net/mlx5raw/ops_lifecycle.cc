@@ -54,7 +54,7 @@ Status start_rx(rte_eth_dev* dev) {
     for (uint16_t i = 0; i < dev->data->nb_rx_queues; ++i) {
         RxQueue* queue = rx_queue(dev, i);
         Status status = queue->create(*port.device, port.memory, port.cqe_classes, port.devargs.rx,
-                                      dev->data->mtu + kFrameOverhead);
+                                      port.rx_timestamp, dev->data->mtu + kFrameOverhead);
         if (!status.ok()) {
             return status;
         }
@@ -98,12 +98,10 @@ void choose_bursts(rte_eth_dev* dev) {
 }  // namespace
 
 int dev_configure(rte_eth_dev* dev) {
-    Port& port = port_of(dev);
     if (const int error = configure_rss(dev); error != 0) {
         return error;
     }
-    port.cqe_classes = make_cqe_classes(cqe_class_options(dev));
-    return 0;
+    return configure_rx(dev);
 }
 
 int dev_start(rte_eth_dev* dev) {

@@ -45,10 +45,14 @@ int vlan_filter_set(rte_eth_dev* dev, uint16_t vlan, int on) {
 
 // ethdev has changed the port's offloads, and takes that back when this fails.
 int vlan_offload_set(rte_eth_dev* dev, int mask) {
-    if (!dev->data->dev_started || (mask & RTE_ETH_VLAN_FILTER_MASK) == 0) {
-        return 0;
+    Status status;
+    if ((mask & RTE_ETH_VLAN_STRIP_MASK) != 0) {
+        status = apply_vlan_strip(dev);
     }
-    return log_and_return(dev->data->name, apply_vlan_filter(dev, dev->data->promiscuous != 0));
+    if (status.ok() && dev->data->dev_started && (mask & RTE_ETH_VLAN_FILTER_MASK) != 0) {
+        status = apply_vlan_filter(dev, dev->data->promiscuous != 0);
+    }
+    return log_and_return(dev->data->name, status);
 }
 
 }  // namespace tagwire::mlx5raw

@@ -54,6 +54,7 @@ struct Port {
     FlowTable flows;
     StatsBaseline baseline;
     const char* tx_path = "none";
+    RxTimestamp rx_timestamp;
 };
 
 // dev_private holds only this: ethdev frees that memory itself, without destructors.
@@ -127,6 +128,10 @@ void mac_addr_remove(rte_eth_dev* dev, uint32_t index);
 int set_mc_addr_list(rte_eth_dev* dev, rte_ether_addr* list, uint32_t count);
 int mtu_set(rte_eth_dev* dev, uint16_t mtu);
 // ops_rx_mode.cc
+int configure_rx(rte_eth_dev* dev);
+Status apply_vlan_strip(rte_eth_dev* dev);  // what the port's offloads say, to every queue
+void vlan_strip_queue_set(rte_eth_dev* dev, uint16_t queue, int on);
+int read_clock(rte_eth_dev* dev, uint64_t* time);
 CqeClassOptions cqe_class_options(const rte_eth_dev* dev);
 const char* rx_path_name(const rte_eth_dev* dev);  // of the queues
 // ops_flow.cc

@@ -58,28 +58,35 @@ __m128i class_offsets(const Cqe* cqes) {
 }
 
 // pkt_len, data_len, vlan_tci and hash.rss in the upper half, zero in the lower.
+template <bool kVlan>
 __m256i lengths_and_hash(const Cqe* cqe) {
     // Double words 5 and 7 of the register get the byte count and the hash.
     static_assert(offsetof(Cqe, rx_hash) == 12 && offsetof(Cqe, byte_count) == 24 + 20);
     const auto* const bytes = reinterpret_cast<const uint8_t*>(cqe);
     const __m256i hash =
         _mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i*>(bytes)));
-    const __m256i words = _mm256_blend_epi32(
+    __m256i words = _mm256_blend_epi32(
         hash, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(bytes + 24)), 1 << 5);
+    if constexpr (kVlan) {  // double word 6, its upper half
+        static_assert(offsetof(Cqe, vlan_info) == 4 + 24 + 2);
+        words = _mm256_blend_epi32(
+            words, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(bytes + 4)), 1 << 6);
+    }
+    constexpr char kTag0 = kVlan ? 11 : -1, kTag1 = kVlan ? 10 : -1;
     const __m256i order =
         _mm256_setr_epi8(-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
-                         -1, 7, 6, 5, 4, 7, 6, -1, -1, 15, 14, 13, 12);
+                         -1, 7, 6, 5, 4, 7, 6, kTag0, kTag1, 15, 14, 13, 12);
     return _mm256_shuffle_epi8(words, order);
 }
 
 // Eight mbufs. The sum of their lengths is added to double word 5 of `bytes`.
-template <size_t... kIndex>
+template <bool kVlan, size_t... kIndex>
 __m256i decode_group(const Cqe* cqes, rte_mbuf* const* mbufs, const CqeClass* classes,
                      __m256i bytes, std::index_sequence<kIndex...>) {
     const auto* const table = reinterpret_cast<const uint8_t*>(classes);
     const __m128i offsets = class_offsets(cqes);
     const auto decode = [&](const Cqe* cqe, rte_mbuf* mbuf, int offset) {
-        const __m256i fields = lengths_and_hash(cqe);
+        const __m256i fields = lengths_and_hash<kVlan>(cqe);
         const __m256i kind = _mm256_load_si256(
             reinterpret_cast<const __m256i*>(table + static_cast<size_t>(offset) * 2));
         bytes = _mm256_add_epi32(bytes, fields);
@@ -100,11 +107,12 @@ void copy_pointers(rte_mbuf** to, rte_mbuf* const* from) {
 
 // `groups` of entries in a row. A group that is valid in part is decoded as a whole:
 // its other mbufs are posted ones, whose headers nobody reads.
+template <bool kVlan>
 uint32_t decode_groups(RxRing& ring, rte_mbuf** packets, uint32_t groups) {
     const Cqe* cqes = &ring.cqes[ring.cq_consumer & ring.cq_mask];
     rte_mbuf** mbufs = &ring.mbufs[ring.consumer & ring.mask];
     const CqeClass* const classes = ring.classes;
-    const bool extras = ring.extras != 0;
+    const bool extras = (ring.extras & ~kRxVlan) != 0;
     const int owner = (ring.cq_consumer >> ring.cq_log) & kCqeOwnerMask;
     const __m128i expected = _mm_set1_epi8(static_cast<char>(kCqeResponderSend << 4 | owner));
     __m256i sum = _mm256_setzero_si256();
@@ -113,8 +121,8 @@ uint32_t decode_groups(RxRing& ring, rte_mbuf** packets, uint32_t groups) {
     for (const uint32_t end = groups * kGroup; taken < end; taken += kGroup) {
         const uint32_t valid = valid_entries(cqes + taken, expected);
         const __m256i before = sum;
-        sum = decode_group(cqes + taken, mbufs + taken, classes, sum,
-                           std::make_index_sequence<kGroup>());
+        sum = decode_group<kVlan>(cqes + taken, mbufs + taken, classes, sum,
+                                  std::make_index_sequence<kGroup>());
         copy_pointers(packets + taken, mbufs + taken);
         const auto count = static_cast<uint32_t>(__builtin_ctz(~valid));
         if (unlikely(extras)) {
@@ -151,7 +159,9 @@ uint16_t rx_decode_avx2(RxRing& ring, rte_mbuf** packets, uint16_t count) {
         uint32_t wanted = groups * kGroup;
         uint32_t taken;
         if (likely(groups != 0)) {
-            taken = decode_groups(ring, packets + received, groups);
+            taken = (ring.extras & kRxVlan) != 0
+                        ? decode_groups<true>(ring, packets + received, groups)
+                        : decode_groups<false>(ring, packets + received, groups);
         } else {
             wanted = stretch;
             taken = rx_decode_scalar(ring, packets + received, static_cast<uint16_t>(stretch));

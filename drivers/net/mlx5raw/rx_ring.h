@@ -35,6 +35,12 @@ enum RxExtra : uint8_t {
     kRxTime = 4,  // the device's clock
 };
 
+// Where mbufs have the time of their arrival (rte_mbuf_dyn_rx_timestamp_register).
+struct RxTimestamp {
+    uint16_t field = 0;  // offset in the mbuf
+    uint64_t flag = 0;   // zero: not registered
+};
+
 struct RxRing {
     // Per packet.
     Cqe* cqes = nullptr;

@@ -20,7 +20,8 @@ RxQueue::~RxQueue() {
 }
 
 Status RxQueue::create(const Device& device, MemoryTable& memory, const CqeClassTable& classes,
-                       const RxArguments& arguments, uint32_t frame_size) {
+                       const RxArguments& arguments, const RxTimestamp& timestamp,
+                       uint32_t frame_size) {
     ring_.pool = config_.pool;
     table_ = &memory;
     ring_.classes = classes.data();
@@ -43,6 +44,9 @@ Status RxQueue::create(const Device& device, MemoryTable& memory, const CqeClass
     if (Status status = memory.add_pool(ring_.pool); !status.ok()) {
         return status;
     }
+    // Marks stay as they were: rules may be older than the queue.
+    set_extra(kRxTime, (config_.offloads & RTE_ETH_RX_OFFLOAD_TIMESTAMP) != 0);
+    ring_.time_field = timestamp.field;
     if (Status status = create_verbs(device); !status.ok()) {
         destroy();
         return status;
@@ -66,6 +70,11 @@ Status RxQueue::create_verbs(const Device& device) {
     attributes.max_sge = segments_;
     attributes.pd = device.pd();
     attributes.cq = cq_.get();
+    set_extra(kRxVlan, strips_vlan());
+    if (strips_vlan()) {
+        attributes.comp_mask |= IBV_WQ_INIT_ATTR_FLAGS;
+        attributes.create_flags = IBV_WQ_FLAGS_CVLAN_STRIPPING;
+    }
     wq_.reset(ibv_create_wq(device.context(), &attributes));
     if (wq_ == nullptr) {
         return failure(errno, "RX queue %u: cannot create a work queue of %u receives: %s",
@@ -187,6 +196,28 @@ Status RxQueue::fill() {
                        config_.queue, ring_.pool->name, ring_.mask + 1, segments_);
     }
     ring_doorbells();
+    return {};
+}
+
+Status RxQueue::set_vlan_strip(bool on) {
+    if (wq_ != nullptr) {
+        // Packets that were stripped before a change to "off" may still wait, so the tag
+        // goes on being reported.
+        if (on) {
+            set_extra(kRxVlan, true);
+        }
+        ibv_wq_attr attributes = {};
+        attributes.attr_mask = IBV_WQ_ATTR_FLAGS;
+        attributes.flags_mask = IBV_WQ_FLAGS_CVLAN_STRIPPING;
+        attributes.flags = on ? IBV_WQ_FLAGS_CVLAN_STRIPPING : 0;
+        if (const int error = ibv_modify_wq(wq_.get(), &attributes); error != 0) {
+            const int code = error < 0 ? -error : error;
+            return failure(code, "RX queue %u: VLAN stripping cannot be changed: %s", config_.queue,
+                           strerror(code));
+        }
+    }
+    config_.offloads = on ? config_.offloads | RTE_ETH_RX_OFFLOAD_VLAN_STRIP
+                          : config_.offloads & ~RTE_ETH_RX_OFFLOAD_VLAN_STRIP;
     return {};
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <rte_common.h>
+#include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
 #include <cstdint>
@@ -38,7 +39,7 @@ class alignas(RTE_CACHE_LINE_SIZE) RxQueue {
 
     // Creates the work queue (RESET), able to take frames of `frame_size` bytes.
     Status create(const Device& device, MemoryTable& memory, const CqeClassTable& classes,
-                  const RxArguments& arguments, uint32_t frame_size);
+                  const RxArguments& arguments, const RxTimestamp& timestamp, uint32_t frame_size);
     void destroy();
 
     Status start();  // fills the ring, RESET -> RDY
@@ -47,6 +48,9 @@ class alignas(RTE_CACHE_LINE_SIZE) RxQueue {
     // From now on packets carry the marks of flow rules (flow_mark.h). May be called
     // while another thread polls the queue.
     void report_flow_marks(bool on) { set_extra(kRxMark, on); }
+
+    // Whether the device removes VLAN tags; may change while the queue runs.
+    Status set_vlan_strip(bool on);
 
     const RxQueueConfig& config() const { return config_; }
     RxCounters counters() const { return ring_.counters; }
@@ -87,7 +91,8 @@ class alignas(RTE_CACHE_LINE_SIZE) RxQueue {
     void post(uint32_t slot, uint32_t segment, rte_mbuf* mbuf);
     rte_mbuf* take_chain(uint32_t slot, uint32_t length);
 
-    // Cold: rx_ring.cc and rx_recover.cc.
+    // Cold: rxq.cc and rx_recover.cc.
+    bool strips_vlan() const { return (config_.offloads & RTE_ETH_RX_OFFLOAD_VLAN_STRIP) != 0; }
     Status create_verbs(const Device& device);
     Status map_rings();
     Status fill();
