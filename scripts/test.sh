@@ -17,6 +17,8 @@ e2e (processes on the software device). Exit status 0: all passed.
                  Without options they run too, after the tests
   --debian N     all of this in a chroot of Debian 12 or 13, from bare (root, debootstrap);
                  the other options are passed on
+  --hw DEV,DEV   the driver's port tests on two connected ports of a real card
+                 (test/hw/README.md); DEV as ibv_devices lists it
   --list         the names of the tests
 EOF
 }
@@ -40,6 +42,7 @@ dir=build
 filter=
 slow=
 list=
+hardware=
 fuzz=20 # seconds; not with a choice of tests
 only_fuzz=
 options=()
@@ -55,6 +58,7 @@ while [ $# -gt 0 ]; do
         --filter) filter=${2:?--filter needs a text}; shift ;;
         --slow) slow=1 ;;
         --list) list=1 ;;
+        --hw) hardware=${2:?--hw needs two devices, such as mlx5_0,mlx5_1}; shift ;;
         --fuzz)
             only_fuzz=1
             if [[ ${2:-} =~ ^[1-9][0-9]*$ ]]; then
@@ -78,7 +82,13 @@ if [ -n "$only_fuzz" ]; then
     exit
 fi
 
-prepare "$dir" -- ${options[@]+"${options[@]}"}
+targets=()
+[ -z "$hardware" ] || targets=(test/hw/mlx5raw_hw_test)
+prepare "$dir" ${targets[@]+"${targets[@]}"} -- ${options[@]+"${options[@]}"}
+
+if [ -n "$hardware" ]; then
+    TAGWIRE_HW_DEVICES=$hardware exec "$dir/test/hw/mlx5raw_hw_test" ${meson_arguments[@]+"${meson_arguments[@]}"}
+fi
 
 names() { meson test -C "$dir" --no-rebuild --list "${meson_arguments[@]}" 2>/dev/null | sed -n 's/^tagwire:[^ ]* \/ //p'; }
 

@@ -7,11 +7,22 @@
 #include <rte_tcp.h>
 #include <rte_udp.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "drivers/softcx/softcx.h"
 
 namespace tagwire::mlx5raw {
+
+std::string rdma_device(unsigned index) {
+    if (on_softcx()) {
+        return "mlx5_" + std::to_string(index);
+    }
+    const char* const set = getenv("TAGWIRE_HW_DEVICES");
+    const std::string both = set == nullptr ? "" : set;
+    const size_t comma = std::min(both.find(','), both.size());
+    return index == 0 ? both.substr(0, comma) : both.substr(std::min(comma + 1, both.size()));
+}
 
 rte_mempool* PortPair::pool = nullptr;
 
@@ -30,8 +41,8 @@ void PortPair::TearDown() {
 
 void PortPair::open(const PortOptions& options) {
     for (unsigned i = 0; i < 2; ++i) {
-        const std::string arguments = "ibdev=mlx5_" + std::to_string(i) +
-                                      (options.devargs.empty() ? "" : "," + options.devargs);
+        const std::string arguments =
+            "ibdev=" + rdma_device(i) + (options.devargs.empty() ? "" : "," + options.devargs);
         ASSERT_EQ(rte_vdev_init(name_of(i).c_str(), arguments.c_str()), 0);
         ++opened;
         ASSERT_EQ(rte_eth_dev_get_port_by_name(name_of(i).c_str(), &ports[i]), 0);
@@ -268,10 +279,16 @@ Frame ip_frame(const rte_ether_addr& to, const FlowAddresses& flow, uint8_t prot
 }  // namespace tagwire::mlx5raw
 
 int main(int argc, char** argv) {
+    using tagwire::mlx5raw::on_softcx, tagwire::mlx5raw::rdma_device;
     testing::InitGoogleTest(&argc, argv);
-    setenv("SOFTCX_DEVICES", "2", 1);
-    setenv("SOFTCX_WIRE", "pair", 1);
-    setenv("SOFTCX_MODE", "step", 1);
+    if (on_softcx()) {
+        setenv("SOFTCX_DEVICES", "2", 1);
+        setenv("SOFTCX_WIRE", "pair", 1);
+        setenv("SOFTCX_MODE", "step", 1);
+    } else if (rdma_device(0).empty() || rdma_device(1).empty()) {
+        fprintf(stderr, "set TAGWIRE_HW_DEVICES to two connected devices, such as mlx5_0,mlx5_1\n");
+        return 2;
+    }
     const char* arguments[] = {argv[0],         "--no-huge", "-m", "512",           "--no-pci",
                                "--no-shconf",   "-l",        "0",  "--file-prefix", "mlx5raw_test",
                                "--no-telemetry"};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Two ports of net_mlx5raw in one process, back to back on softcx. Nothing runs the
-// device but the test itself, so each test is deterministic.
+// device but the test itself, so each test is deterministic. The same tests run on two ports
+// of a real card: see test/hw.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,6 +15,16 @@
 #include <vector>
 
 namespace tagwire::mlx5raw {
+
+// For a test that makes the device fail, or looks into it.
+#define NEEDS_SOFTCX()                                                                \
+    if (!tagwire::mlx5raw::on_softcx()) {                                             \
+        GTEST_SKIP() << "a real card does not fail on demand; softcx runs this test"; \
+    }                                                                                 \
+    static_assert(true, "wants a semicolon")
+bool on_softcx();
+// RDMA devices whose ports are connected: mlx5_0 and mlx5_1, or TAGWIRE_HW_DEVICES.
+std::string rdma_device(unsigned index);
 
 using Frame = std::vector<uint8_t>;
 
