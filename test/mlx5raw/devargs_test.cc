@@ -11,20 +11,20 @@ TEST(Devargs, NoneGivesTheDefaults) {
     ASSERT_TRUE(parse_devargs("", arguments).ok());
     EXPECT_EQ(arguments.ibdev, "");
     EXPECT_EQ(arguments.port, 1u);
-    EXPECT_FALSE(arguments.tx_inline.has_value());
+    EXPECT_FALSE(arguments.tx.inline_min.has_value());
     EXPECT_EQ(arguments.reta_size, 128u);
 }
 
 TEST(Devargs, AllOfThem) {
     Devargs arguments;
     ASSERT_TRUE(
-        parse_devargs("ibdev=mlx5_3,port=2,mac=02:00:00:00:00:09,tx_inline=18,reta_size=512",
+        parse_devargs("ibdev=mlx5_3,port=2,mac=02:00:00:00:00:09,txq_inline_min=18,reta_size=512",
                       arguments)
             .ok());
     EXPECT_EQ(arguments.ibdev, "mlx5_3");
     EXPECT_EQ(arguments.port, 2u);
     EXPECT_EQ(arguments.mac, "02:00:00:00:00:09");
-    EXPECT_EQ(arguments.tx_inline.value(), 18u);
+    EXPECT_EQ(arguments.tx.inline_min.value(), 18u);
     EXPECT_EQ(arguments.reta_size, 512u);
 }
 
@@ -39,9 +39,9 @@ TEST_P(BadDevargs, AreRefusedWithAReason) {
 
 INSTANTIATE_TEST_SUITE_P(All, BadDevargs,
                          testing::Values("nonsense=1", "port=0", "port=256", "port=x", "port=-1",
-                                         "port=", "tx_inline=1", "reta_size=0", "reta_size=100",
-                                         "reta_size=1024", "mac=01:00:5e:00:00:01", "mac=hello",
-                                         "port=1,port=2"));
+                                         "port=", "txq_inline_min=1", "reta_size=0",
+                                         "reta_size=100", "reta_size=1024", "mac=01:00:5e:00:00:01",
+                                         "mac=hello", "port=1,port=2"));
 
 }  // namespace
 }  // namespace tagwire::mlx5raw

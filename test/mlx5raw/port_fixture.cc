@@ -65,7 +65,11 @@ void PortPair::configure(uint16_t port, const PortOptions& options) {
     ASSERT_EQ(rte_eth_dev_configure(port, options.queues, options.queues, &conf), 0);
     for (uint16_t queue = 0; queue < options.queues; ++queue) {
         ASSERT_EQ(rte_eth_rx_queue_setup(port, queue, options.descriptors, 0, nullptr, pool), 0);
-        ASSERT_EQ(rte_eth_tx_queue_setup(port, queue, options.descriptors, 0, nullptr), 0);
+        ASSERT_EQ(rte_eth_tx_queue_setup(
+                      port, queue,
+                      options.tx_descriptors != 0 ? options.tx_descriptors : options.descriptors, 0,
+                      nullptr),
+                  0);
     }
 }
 

@@ -32,6 +32,7 @@ struct PortOptions {
     std::string devargs;  // in addition to ibdev
     uint16_t queues = 2;
     uint16_t descriptors = 256;
+    uint16_t tx_descriptors = 0;  // zero: as many
     uint16_t mtu = RTE_ETHER_MTU;
     uint64_t rss_types = RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP | RTE_ETH_RSS_TCP;
     uint64_t rx_offloads = RTE_ETH_RX_OFFLOAD_CHECKSUM | RTE_ETH_RX_OFFLOAD_RSS_HASH;

@@ -20,7 +20,7 @@ std::vector<uint8_t> bytes_of(const T& value) {
 TEST(Wqe, ControlSegment) {
     ControlSegment segment;
     memset(static_cast<void*>(&segment), 0xee, sizeof(segment));
-    write_control(segment, 0x1234, 0xabcdefu << 8, 3);
+    write_control(segment, kOpcodeSend, 0x1234, 0xabcdefu << 8, 3);
     EXPECT_EQ(bytes_of(segment),
               (std::vector<uint8_t>{0x00, 0x12, 0x34, 0x0a, 0xab, 0xcd, 0xef, 0x03, 0, 0, 0,
                                     kCompletionFirstError, 0, 0, 0, 0}));
@@ -28,7 +28,7 @@ TEST(Wqe, ControlSegment) {
 
 TEST(Wqe, ARequestedCompletionChangesOneByte) {
     ControlSegment segment;
-    write_control(segment, 0xffff, 0x10u << 8, 4);
+    write_control(segment, kOpcodeSend, 0xffff, 0x10u << 8, 4);
     const std::vector<uint8_t> before = bytes_of(segment);
     request_completion(segment);
     std::vector<uint8_t> after = bytes_of(segment);
@@ -39,7 +39,7 @@ TEST(Wqe, ARequestedCompletionChangesOneByte) {
 
 TEST(Wqe, TheDoorbellTakesTheFirstEightBytesAsTheyLie) {
     alignas(64) std::array<uint8_t, 64> wqe = {};
-    write_control(*reinterpret_cast<ControlSegment*>(wqe.data()), 7, 0x55u << 8, 3);
+    write_control(*reinterpret_cast<ControlSegment*>(wqe.data()), kOpcodeSend, 7, 0x55u << 8, 3);
     const uint64_t value = doorbell_value(wqe.data());
     EXPECT_EQ(memcmp(&value, wqe.data(), sizeof(value)), 0);
     EXPECT_NE(value, 0u);
@@ -74,7 +74,14 @@ TEST(Wqe, BlocksOfOctowords) {
     EXPECT_EQ(blocks_of(4), 1u);
     EXPECT_EQ(blocks_of(5), 2u);
     EXPECT_EQ(blocks_of(kMaxOctowords), 16u);
-    EXPECT_LE(kInlineHeaderOctowords + kMaxTxSegments, kMaxOctowords);
+    EXPECT_EQ(ethernet_octowords(0), 1u);
+    EXPECT_EQ(ethernet_octowords(2), 1u);
+    EXPECT_EQ(ethernet_octowords(18), 2u);
+    EXPECT_EQ(ethernet_octowords(19), 3u);
+    EXPECT_EQ(inline_octowords(12), 1u);
+    EXPECT_EQ(inline_octowords(60), 4u);
+    EXPECT_EQ(inline_octowords(61), 5u);
+    EXPECT_EQ(kHeaderOctowords + inline_octowords(kMaxInlineData), kMaxOctowords);
 }
 
 }  // namespace

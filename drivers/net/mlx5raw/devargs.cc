@@ -8,8 +8,6 @@
 #include <cstdlib>
 #include <memory>
 
-#include "drivers/net/mlx5raw/prm.h"
-
 namespace tagwire::mlx5raw {
 namespace {
 
@@ -53,17 +51,14 @@ Status apply(const char* key, const char* value, Devargs& out) {
     if (is_rx_argument(name)) {
         return apply_rx_argument(name, number, out.rx);
     }
+    if (is_tx_argument(name)) {
+        return apply_tx_argument(name, number, out.tx);
+    }
     if (name == MLX5RAW_ARG_PORT) {
         if (number == 0 || number > UINT8_MAX) {
             return failure(EINVAL, "port=%u: ports are counted from 1 (see ibv_devinfo)", number);
         }
         out.port = number;
-    } else if (name == MLX5RAW_ARG_TX_INLINE) {
-        if (number != 0 && number != kInlineL2) {
-            return failure(EINVAL, "tx_inline=%u: give 0 (none) or %u (the Ethernet header)",
-                           number, kInlineL2);
-        }
-        out.tx_inline = number;
     } else {
         if (number == 0 || number > RTE_ETH_RSS_RETA_SIZE_512 || (number & (number - 1)) != 0) {
             return failure(EINVAL, "reta_size=%u: give a power of two from 1 to %u", number,
@@ -81,13 +76,14 @@ Status parse_devargs(const char* text, Devargs& out) {
         return {};
     }
     static const char* const kKeys[] = {
-        MLX5RAW_ARG_IBDEV,     MLX5RAW_ARG_PORT,     MLX5RAW_ARG_MAC, MLX5RAW_ARG_TX_INLINE,
-        MLX5RAW_ARG_RETA_SIZE, MLX5RAW_RX_ARGUMENTS, nullptr};
+        MLX5RAW_ARG_IBDEV,    MLX5RAW_ARG_PORT,     MLX5RAW_ARG_MAC, MLX5RAW_ARG_RETA_SIZE,
+        MLX5RAW_RX_ARGUMENTS, MLX5RAW_TX_ARGUMENTS, nullptr};
     const std::unique_ptr<rte_kvargs, FreeKvargs> list(rte_kvargs_parse(text, kKeys));
     if (list == nullptr) {
         return failure(EINVAL,
                        "cannot parse the device arguments \"%s\"; known are ibdev=NAME, port=N, "
-                       "mac=ADDRESS, tx_inline=0|18, reta_size=N, rx_vec_en=0|1",
+                       "mac=ADDRESS, reta_size=N, rx_vec_en=0|1, txq_mpw_en=0|1, txq_inline_min=N, "
+                       "txq_inline_max=N, txq_inline_mpw=N, txqs_min_inline=N, tx_vec_en=0|1",
                        text);
     }
     for (unsigned i = 0; i < list->count; ++i) {

@@ -3,27 +3,26 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 
 #include "drivers/net/mlx5raw/rx_arguments.h"
 #include "drivers/net/mlx5raw/status.h"
+#include "drivers/net/mlx5raw/tx_arguments.h"
 
 namespace tagwire::mlx5raw {
 
 #define MLX5RAW_ARG_IBDEV "ibdev"
 #define MLX5RAW_ARG_PORT "port"
 #define MLX5RAW_ARG_MAC "mac"
-#define MLX5RAW_ARG_TX_INLINE "tx_inline"
 #define MLX5RAW_ARG_RETA_SIZE "reta_size"
 
 struct Devargs {
-    std::string ibdev;                  // empty: the only device there is
-    uint32_t port = 1;                  // as in ibv_devinfo, counted from 1
-    std::string mac;                    // empty: the port's own address
-    std::optional<uint32_t> tx_inline;  // 0 or 18 bytes; empty: what the device needs
-    uint32_t reta_size = 128;           // entries of the indirection table
+    std::string ibdev;         // empty: the only device there is
+    uint32_t port = 1;         // as in ibv_devinfo, counted from 1
+    std::string mac;           // empty: the port's own address
+    uint32_t reta_size = 128;  // entries of the indirection table
     RxArguments rx;
+    TxArguments tx;
 };
 
 Status parse_devargs(const char* text, Devargs& out);

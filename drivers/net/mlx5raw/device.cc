@@ -147,8 +147,15 @@ Status Device::query_capabilities(const Devargs& arguments) {
     caps_.timestamp = attributes.completion_timestamp_mask != 0;
     caps_.part_id = base.vendor_part_id;
     caps_.firmware = base.fw_ver;
-    caps_.tx_inline =
-        arguments.tx_inline.value_or(needs_inline_header(caps_.part_id) ? kInlineL2 : 0);
+    // These parts insert no VLAN tag either.
+    caps_.min_inline = needs_inline_header(caps_.part_id) ? kInlineL2 : 0;
+    caps_.vlan_insert = caps_.min_inline == 0;
+    if ((attributes.tso_caps.supported_qpts & 1u << IBV_QPT_RAW_PACKET) != 0) {
+        caps_.max_tso = attributes.tso_caps.max_tso;
+    }
+    mlx5dv_context direct = {};
+    caps_.multi_packet = mlx5dv_query_device(context(), &direct) == 0 &&
+                         (direct.flags & MLX5DV_CONTEXT_FLAGS_ENHANCED_MPW) != 0;
     if (arguments.reta_size > caps_.max_reta_size) {
         return failure(EINVAL, "reta_size=%u: %s allows at most %u entries", arguments.reta_size,
                        name(), caps_.max_reta_size);

@@ -20,9 +20,12 @@ struct Capabilities {
     uint32_t max_reta_size = 0;
     uint64_t rx_hash_fields = 0;  // IBV_RX_HASH_*
     bool vlan_strip = false;
-    bool timestamp = false;  // in completions
-    bool checksum = false;   // raw packets: verify on receive, generate on send
-    uint32_t tx_inline = 0;  // bytes of header that must be in the WQE
+    bool timestamp = false;     // in completions
+    bool checksum = false;      // raw packets: verify on receive, generate on send
+    uint32_t min_inline = 0;    // bytes of each packet that must be in the send WQE
+    bool vlan_insert = false;   // by the device, from the Ethernet segment
+    bool multi_packet = false;  // enhanced multi-packet send
+    uint32_t max_tso = 0;       // bytes of payload of a large send; zero: none
     uint32_t part_id = 0;
     std::string firmware;
 };

@@ -111,6 +111,9 @@ int probe(rte_vdev_device* vdev) {
     if (const Status status = Device::open(arguments, device); !status.ok()) {
         return log_and_return(name, status);
     }
+    if (const Status status = check_tx_arguments(arguments.tx, device->caps()); !status.ok()) {
+        return log_and_return(name, status);
+    }
     return allocate(vdev, std::make_unique<Port>(std::move(device), arguments));
 }
 
@@ -140,5 +143,5 @@ RTE_LOG_REGISTER(log_type, pmd.net.mlx5raw, INFO)
 RTE_PMD_REGISTER_VDEV(net_mlx5raw, vdev_driver);
 RTE_PMD_REGISTER_PARAM_STRING(net_mlx5raw, MLX5RAW_ARG_IBDEV
                               "=<string> " MLX5RAW_ARG_PORT "=<int> " MLX5RAW_ARG_MAC
-                              "=<xx:xx:xx:xx:xx:xx> " MLX5RAW_ARG_TX_INLINE
-                              "=<0|18> " MLX5RAW_ARG_RETA_SIZE "=<int> " MLX5RAW_RX_PARAMETERS);
+                              "=<xx:xx:xx:xx:xx:xx> " MLX5RAW_ARG_RETA_SIZE
+                              "=<int> " MLX5RAW_RX_PARAMETERS " " MLX5RAW_TX_PARAMETERS);

@@ -96,6 +96,9 @@ class MemoryCache {
         return lkey_of_other(segment, address);
     }
 
+    // Where the last packet was; empty after a flush.
+    const MemoryRange& last() const { return last_; }
+
   private:
     Be32 lkey_of_other(const rte_mbuf& segment, uintptr_t address);
     void flush();

@@ -76,10 +76,14 @@ uint64_t rx_offloads(const Capabilities& caps) {
 }
 
 uint64_t tx_offloads(const Capabilities& caps) {
-    uint64_t offloads = RTE_ETH_TX_OFFLOAD_MULTI_SEGS | RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
+    uint64_t offloads = RTE_ETH_TX_OFFLOAD_MULTI_SEGS | RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE |
+                        RTE_ETH_TX_OFFLOAD_VLAN_INSERT;
     if (caps.checksum) {
         offloads |= RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_UDP_CKSUM |
                     RTE_ETH_TX_OFFLOAD_TCP_CKSUM;
+        if (caps.max_tso != 0) {
+            offloads |= RTE_ETH_TX_OFFLOAD_TCP_TSO;
+        }
     }
     return offloads;
 }
@@ -168,7 +172,7 @@ int rx_burst_mode_get(rte_eth_dev* dev, uint16_t, rte_eth_burst_mode* mode) {
 }
 
 int tx_burst_mode_get(rte_eth_dev* dev, uint16_t, rte_eth_burst_mode* mode) {
-    snprintf(mode->info, sizeof(mode->info), "Scalar, %s", port_of(dev).tx_path);
+    snprintf(mode->info, sizeof(mode->info), "%s", port_of(dev).tx_mode.describe().c_str());
     return 0;
 }
 
@@ -193,7 +197,7 @@ int priv_dump(rte_eth_dev* dev, FILE* file) {
             "rules, %zu VLAN filter rules, %zu rte_flow rules%s\n",
             dev->data->name, port.device->name(), port.device->port(),
             port.device->caps().firmware.c_str(), port.device->caps().part_id,
-            port.device->caps().tx_inline, port.memory.region_count(), port.steering.rule_count(),
+            port.tx_mode.inline_header, port.memory.region_count(), port.steering.rule_count(),
             port.vlan_filter.rule_count(), port.flows.size(), port.isolated ? ", isolated" : "");
     for (uint16_t i = 0; i < dev->data->nb_rx_queues; ++i) {
         if (const RxQueue* queue = rx_queue(dev, i); queue != nullptr) {

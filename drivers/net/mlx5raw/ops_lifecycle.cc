@@ -31,11 +31,22 @@ void tear_down(rte_eth_dev* dev) {
     }
 }
 
+// The burst function is the port's, so it fits the most demanding queue.
+TxMode tx_mode_of(const rte_eth_dev* dev) {
+    const Port& port = port_of(dev);
+    uint64_t offloads = dev->data->dev_conf.txmode.offloads;
+    for (uint16_t i = 0; i < dev->data->nb_tx_queues; ++i) {
+        offloads |= tx_queue(dev, i)->config().offloads;
+    }
+    return choose_tx_mode(port.devargs.tx, port.device->caps(), offloads, dev->data->nb_tx_queues);
+}
+
 Status start_tx(rte_eth_dev* dev) {
     Port& port = port_of(dev);
+    port.tx_mode = tx_mode_of(dev);
     for (uint16_t i = 0; i < dev->data->nb_tx_queues; ++i) {
         TxQueue* queue = tx_queue(dev, i);
-        if (Status status = queue->create(*port.device, port.memory); !status.ok()) {
+        if (Status status = queue->create(*port.device, port.memory, port.tx_mode); !status.ok()) {
             return status;
         }
         if (queue->config().deferred_start) {
@@ -76,15 +87,9 @@ Status start_flows(rte_eth_dev* dev) {
     return port.flows.start({*port.device, work_queues(dev), port.rss});
 }
 
-// The functions are the port's, so they fit the most demanding queue.
 void choose_bursts(rte_eth_dev* dev) {
     Port& port = port_of(dev);
-    uint64_t offloads = dev->data->dev_conf.txmode.offloads;
-    for (uint16_t i = 0; i < dev->data->nb_tx_queues; ++i) {
-        offloads |= tx_queue(dev, i)->config().offloads;
-    }
-    dev->tx_pkt_burst =
-        TxQueue::choose_burst(offloads, port.device->caps().tx_inline, port.tx_path);
+    dev->tx_pkt_burst = TxQueue::burst_of(port.tx_mode.path);
     bool scatter = false;
     for (uint16_t i = 0; i < dev->data->nb_rx_queues; ++i) {
         scatter |= rx_queue(dev, i)->segments_per_packet() > 1;
@@ -92,7 +97,7 @@ void choose_bursts(rte_eth_dev* dev) {
     dev->data->scattered_rx = scatter;
     dev->rx_pkt_burst = scatter ? RxQueue::burst_scatter : RxQueue::burst_single;
     MLX5RAW_LOG(INFO, "%s: RX path %s, TX path %s, %zu flow rules", dev->data->name,
-                rx_path_name(dev), port.tx_path, port.steering.rule_count());
+                rx_path_name(dev), port.tx_mode.describe().c_str(), port.steering.rule_count());
 }
 
 }  // namespace

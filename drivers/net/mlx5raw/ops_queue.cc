@@ -120,9 +120,9 @@ int tx_queue_stop(rte_eth_dev* dev, uint16_t queue) {
     return result;
 }
 
-int tx_done_cleanup(void* queue, uint32_t) {
+int tx_done_cleanup(void* queue, uint32_t count) {
     auto& q = *static_cast<TxQueue*>(queue);
-    return q.running() ? static_cast<int>(q.reap()) : 0;
+    return q.running() ? static_cast<int>(q.cleanup(count != 0 ? count : UINT32_MAX)) : 0;
 }
 
 uint32_t rx_queue_count(void* queue) {

@@ -29,7 +29,9 @@ constexpr TxField kTxFields[] = {
     {"doorbells", &TxCounters::doorbells},
     {"completions", &TxCounters::completions},
     {"ring_full", &TxCounters::ring_full},
-    {"dropped_bad_packet", &TxCounters::bad_packet},
+    {"dropped_too_short", &TxCounters::too_short},
+    {"dropped_too_many_segments", &TxCounters::too_many_segments},
+    {"dropped_bad_tso", &TxCounters::bad_tso},
     {"dropped_no_memory_key", &TxCounters::no_key},
     {"error_completions", &TxCounters::errors},
     {"dropped_by_recovery", &TxCounters::error_dropped},
@@ -73,6 +75,11 @@ void for_each_xstat(const rte_eth_dev* dev, Visit visit) {
             visit(name, since_reset(now, port.baseline.tx, i, field.field));
         }
     }
+    for (size_t i = 0; i < size_t{kTxPaths}; ++i) {
+        const auto path = static_cast<TxPath>(i);
+        snprintf(name, sizeof(name), "tx_path_%s", tx_path_name(path));
+        visit(name, dev->data->dev_started && port.tx_mode.path == path);
+    }
     for (size_t i = 0; i < port.hw_counters.names().size(); ++i) {
         snprintf(name, sizeof(name), "hw_%s", port.hw_counters.names()[i].c_str());
         visit(name, hardware_since_reset(port, i));
@@ -81,7 +88,7 @@ void for_each_xstat(const rte_eth_dev* dev, Visit visit) {
 
 unsigned xstat_count(const rte_eth_dev* dev) {
     return static_cast<unsigned>(dev->data->nb_rx_queues * std::size(kRxFields) +
-                                 dev->data->nb_tx_queues * std::size(kTxFields) +
+                                 dev->data->nb_tx_queues * std::size(kTxFields) + kTxPaths +
                                  port_of(dev).hw_counters.names().size());
 }
 
@@ -119,7 +126,8 @@ int stats_get(rte_eth_dev* dev, rte_eth_stats* stats) {
         };
         stats->opackets += value(&TxCounters::packets);
         stats->obytes += value(&TxCounters::bytes);
-        stats->oerrors += value(&TxCounters::bad_packet) + value(&TxCounters::no_key) +
+        stats->oerrors += value(&TxCounters::too_short) + value(&TxCounters::too_many_segments) +
+                          value(&TxCounters::bad_tso) + value(&TxCounters::no_key) +
                           value(&TxCounters::error_dropped);
         if (i < RTE_ETHDEV_QUEUE_STAT_CNTRS) {
             stats->q_opackets[i] = value(&TxCounters::packets);

@@ -16,6 +16,7 @@
 #include "drivers/net/mlx5raw/rss.h"
 #include "drivers/net/mlx5raw/rxq.h"
 #include "drivers/net/mlx5raw/steering.h"
+#include "drivers/net/mlx5raw/tx_mode.h"
 #include "drivers/net/mlx5raw/txq.h"
 #include "drivers/net/mlx5raw/vlan_filter.h"
 
@@ -53,8 +54,8 @@ struct Port {
     VlanFilter vlan_filter;
     FlowTable flows;
     StatsBaseline baseline;
-    const char* tx_path = "none";
     RxTimestamp rx_timestamp;
+    TxMode tx_mode;  // since the last start
 };
 
 // dev_private holds only this: ethdev frees that memory itself, without destructors.

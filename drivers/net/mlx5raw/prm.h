@@ -97,6 +97,8 @@ static_assert(sizeof(ControlSegment) == 16);
 
 inline constexpr uint8_t kOpcodeNop = 0x00;
 inline constexpr uint8_t kOpcodeSend = 0x0a;
+inline constexpr uint8_t kOpcodeLargeSend = 0x0e;    // TSO
+inline constexpr uint8_t kOpcodeMultiPacket = 0x29;  // enhanced: each segment is a packet
 // CE, when a WQE makes a CQE. "First error only" keeps the flushed WQEs behind an
 // error from filling the completion queue.
 inline constexpr uint8_t kCompletionFirstError = 1 << 2;
@@ -120,12 +122,19 @@ inline constexpr uint8_t kChecksumL4 = 1 << 7;
 // Inline mode L2: an Ethernet header with one VLAN tag.
 inline constexpr uint32_t kInlineL2 = 18;
 
+// In inline_size, when there is no inline header: the device inserts a VLAN tag, whose
+// control information takes the place of the header's first bytes.
+inline constexpr uint16_t kInsertVlan = 1 << 15;
+
 struct DataSegment {
     Be32 byte_count;  // zero would mean 2 GiB
     Be32 lkey;
     Be64 address;
 };
 static_assert(sizeof(DataSegment) == 16);
+
+// In byte_count: the data itself follows these four bytes.
+inline constexpr uint32_t kInlineData = 0x80000000;
 
 // "No memory": ends the list of a receive WQE that has fewer segments than room.
 inline constexpr uint32_t kInvalidLkey = 0x100;

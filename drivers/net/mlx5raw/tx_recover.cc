@@ -6,6 +6,7 @@
 
 #include "drivers/net/mlx5raw/log.h"
 #include "drivers/net/mlx5raw/txq.h"
+#include "drivers/net/mlx5raw/wqe.h"
 
 namespace tagwire::mlx5raw {
 
@@ -55,11 +56,15 @@ void TxQueue::recover() {
             config_.port_id, config_.queue, cqe.syndrome, syndrome_text(cqe.syndrome),
             cqe.vendor_syndrome, cqe.wqe_counter.get(), config_.queue);
     ++counters_.errors;
+    // From the WQE that failed on: the ones before it were sent.
+    const uint32_t failed =
+        consumer_ + static_cast<uint16_t>(cqe.wqe_counter.get() - static_cast<uint16_t>(consumer_));
+    const uint32_t lost = count_packets(failed);
 
     Status status = to_reset();
     if (status.ok()) {
+        counters_.error_dropped += lost;
         skip_completions();
-        counters_.error_dropped += segment_producer_ - segment_consumer_;
         release(segment_producer_);
         reset_rings();
         status = to_ready();
@@ -74,10 +79,34 @@ void TxQueue::recover() {
     ++counters_.recoveries;
 }
 
+// How many packets the WQEs from there on hold. Read from the ring: an error is too rare
+// to keep a count per WQE.
+uint32_t TxQueue::count_packets(uint32_t block) const {
+    uint32_t packets = 0;
+    while (block - consumer_ < producer_ - consumer_) {
+        const auto& control = *reinterpret_cast<const ControlSegment*>(wqes_[block & mask_].bytes);
+        const uint32_t octowords = control.qpn_ds.get() & kMaxOctowords;
+        const uint8_t opcode = control.opmod_index_opcode.get() & 0xff;
+        if (opcode == kOpcodeMultiPacket) {
+            for (uint32_t at = kHeaderOctowords; at < octowords; ++packets) {
+                Be32 byte_count;
+                memcpy(&byte_count, wqes_[(block + at / 4) & mask_].bytes + at % 4 * kOctoword,
+                       sizeof(byte_count));
+                const uint32_t length = byte_count.get() & ~kInlineData;
+                at += (byte_count.get() & kInlineData) != 0 ? inline_octowords(length) : 1;
+            }
+        } else if (opcode != kOpcodeNop) {
+            ++packets;
+        }
+        block += blocks_of(octowords);
+    }
+    return packets;
+}
+
 // RESET starts the ring at zero; the completion queue goes on where it was.
 void TxQueue::reset_rings() {
     producer_ = consumer_ = 0;
-    segment_producer_ = segment_consumer_ = 0;
+    segment_producer_ = segment_consumer_ = segment_done_ = 0;
     requested_ = {};
     pending_head_ = pending_tail_ = 0;
 }

@@ -20,7 +20,7 @@ namespace {
 
 // A completion per this many blocks or segments: rare enough to cost nothing, often
 // enough that the ring never fills while none is due.
-constexpr uint32_t kCompletionInterval = 32;
+constexpr uint32_t kCompletionInterval = 64;
 
 }  // namespace
 
@@ -28,8 +28,9 @@ TxQueue::~TxQueue() {
     destroy();
 }
 
-Status TxQueue::create(const Device& device, MemoryTable& memory) {
+Status TxQueue::create(const Device& device, MemoryTable& memory, const TxMode& mode) {
     table_ = &memory;
+    mode_ = mode;
     port_ = device.port();
     fast_free_ = (config_.offloads & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE) != 0;
     Status status = create_verbs(device);
@@ -38,8 +39,24 @@ Status TxQueue::create(const Device& device, MemoryTable& memory) {
     }
     if (!status.ok()) {
         destroy();
+        return status;
     }
+    inline_packet_ = mode.inline_packet;
+    choose_loops();
     return status;
+}
+
+void TxQueue::choose_loops() {
+    vector_write_ = nullptr;
+    vector_simple_ = nullptr;
+    if (mode_.path == TxPath::kMultiPacketAvx2) {
+        vector_write_ = write_pointers_avx2;
+    } else if (mode_.path == TxPath::kMultiPacketAvx2Offloads) {
+        vector_write_ = write_pointers_offloads_avx2;
+    }
+    if (have_avx2()) {
+        vector_simple_ = mode_.segments ? all_simple_segments_avx2 : all_simple_avx2;
+    }
 }
 
 Status TxQueue::create_verbs(const Device& device) {
@@ -96,14 +113,16 @@ Status TxQueue::map_rings() {
     sq_doorbell_ = DoorbellRecord(&qp.dbrec[MLX5_SND_DBR]);
     doorbell_register_ = static_cast<volatile uint64_t*>(qp.bf.reg);
     qpn_shifted_ = qp_->qp_num << 8;
-    threshold_ = std::min(kCompletionInterval, (mask_ + 1) / 4);
-    mbufs_ = static_cast<rte_mbuf**>(rte_zmalloc_socket(
-        "mlx5raw_tx", sizeof(rte_mbuf*) * (mask_ + 1), RTE_CACHE_LINE_SIZE, config_.socket));
+    segment_mask_ = config_.descriptors - 1;
+    threshold_ = std::min(kCompletionInterval, config_.descriptors / 4);
+    mbufs_ = static_cast<rte_mbuf**>(rte_zmalloc_socket("mlx5raw_tx",
+                                                        sizeof(rte_mbuf*) * config_.descriptors,
+                                                        RTE_CACHE_LINE_SIZE, config_.socket));
     pending_ = static_cast<Mark*>(rte_zmalloc_socket("mlx5raw_tx", sizeof(Mark) * (cq_mask_ + 1),
                                                      RTE_CACHE_LINE_SIZE, config_.socket));
     if (mbufs_ == nullptr || pending_ == nullptr) {
         return failure(ENOMEM, "TX queue %u: no memory for %u descriptors; give EAL more (-m)",
-                       config_.queue, mask_ + 1);
+                       config_.queue, config_.descriptors);
     }
     return {};
 }
@@ -145,14 +164,19 @@ Status TxQueue::stop() {
     return status;
 }
 
+uint32_t TxQueue::used_descriptors() const {
+    return std::max(std::min(producer_ - consumer_, segment_mask_ + 1),
+                    segment_producer_ - segment_consumer_);
+}
+
 std::string TxQueue::describe() const {
-    char text[256];
+    char text[512];
     snprintf(text, sizeof(text),
-             "txq %u: qpn 0x%x %s descriptors %u blocks %u..%u segments %u..%u cq_consumer %u "
-             "pending %u",
-             config_.queue, qp_ != nullptr ? qp_->qp_num : 0, running_ ? "RTS" : "RESET", mask_ + 1,
-             consumer_, producer_, segment_consumer_, segment_producer_, cq_consumer_,
-             pending_head_ - pending_tail_);
+             "txq %u: qpn 0x%x %s path %s descriptors %u blocks %u..%u segments %u..%u "
+             "cq_consumer %u pending %u",
+             config_.queue, qp_ != nullptr ? qp_->qp_num : 0, running_ ? "RTS" : "RESET",
+             mode_.describe().c_str(), config_.descriptors, consumer_, producer_, segment_consumer_,
+             segment_producer_, cq_consumer_, pending_head_ - pending_tail_);
     return text;
 }
 

@@ -3,8 +3,13 @@
 // queue.
 //
 // Two rings run side by side: WQEs in basic blocks of 64 bytes, and the mbuf
-// segments that they point to. A completion is asked for once in a while; pending_
-// remembers how far each one reaches in both rings.
+// segments that they point to (packets that are copied into a WQE go back at once). A
+// completion is asked for once in a while; pending_ remembers how far each one reaches
+// in both rings.
+//
+//   tx_burst     burst functions                     tx_session   multi-packet sends
+//   tx_send      a packet with a WQE of its own      tx_complete  doorbell, completions
+//   tx_kernel_*  vector loops                        tx_recover   after an error
 #pragma once
 
 #include <rte_common.h>
@@ -17,6 +22,8 @@
 #include "drivers/net/mlx5raw/memory.h"
 #include "drivers/net/mlx5raw/prm.h"
 #include "drivers/net/mlx5raw/status.h"
+#include "drivers/net/mlx5raw/tx_kernel.h"
+#include "drivers/net/mlx5raw/tx_mode.h"
 #include "drivers/net/mlx5raw/verbs.h"
 
 namespace tagwire::mlx5raw {
@@ -26,11 +33,13 @@ struct TxCounters {
     uint64_t bytes = 0;
     uint64_t doorbells = 0;
     uint64_t completions = 0;
-    uint64_t ring_full = 0;      // bursts cut short because the ring was full
-    uint64_t bad_packet = 0;     // dropped: too short, or too many segments
-    uint64_t no_key = 0;         // dropped: memory that cannot be registered
-    uint64_t errors = 0;         // error completions
-    uint64_t error_dropped = 0;  // buffers given up by a recovery
+    uint64_t ring_full = 0;          // bursts cut short because the ring was full
+    uint64_t too_short = 0;          // dropped: shorter than an Ethernet header
+    uint64_t too_many_segments = 0;  // dropped: more than a WQE has room for
+    uint64_t bad_tso = 0;            // dropped: header, segment size or length of a large send
+    uint64_t no_key = 0;             // dropped: memory that cannot be registered
+    uint64_t errors = 0;             // error completions
+    uint64_t error_dropped = 0;      // packets given up by a recovery
     uint64_t recoveries = 0;
     uint64_t recovery_failures = 0;
 };
@@ -53,7 +62,7 @@ class alignas(RTE_CACHE_LINE_SIZE) TxQueue {
     TxQueue(const TxQueue&) = delete;
     TxQueue& operator=(const TxQueue&) = delete;
 
-    Status create(const Device& device, MemoryTable& memory);  // QP in RESET
+    Status create(const Device& device, MemoryTable& memory, const TxMode& mode);  // QP in RESET
     void destroy();
     Status start();  // RESET -> RTS
     Status stop();   // -> RESET, mbufs back to their pools
@@ -62,15 +71,16 @@ class alignas(RTE_CACHE_LINE_SIZE) TxQueue {
     TxCounters counters() const { return counters_; }
     ibv_qp* qp() const { return qp_.get(); }
     bool running() const { return running_; }
-    uint32_t descriptors() const { return mask_ + 1; }
-    uint32_t used_descriptors() const { return producer_ - consumer_; }
+    uint32_t descriptors() const { return segment_mask_ + 1; }
+    // Mbufs that the device may still read, or blocks, whichever are more.
+    uint32_t used_descriptors() const;
     std::string describe() const;
 
-    // Frees what the device is done with.
-    uint32_t reap();
+    // Frees what the device is done with, `limit` mbufs at most; returns how many. Asks
+    // for the completion of what was sent without one, so that a later call frees that.
+    uint32_t cleanup(uint32_t limit);
 
-    // The burst function for the offloads and the inline mode in use.
-    static TxBurst choose_burst(uint64_t offloads, uint32_t inline_size, const char*& name);
+    static TxBurst burst_of(TxPath path);
 
   private:
     // Where both rings stood when a completion was requested.
@@ -78,36 +88,76 @@ class alignas(RTE_CACHE_LINE_SIZE) TxQueue {
         uint32_t block;
         uint32_t segment;
     };
+    // What a burst has written so far.
+    struct Written {
+        uint32_t last_block = 0;  // where its last WQE starts
+        uint32_t packets = 0;
+        uint64_t bytes = 0;
+    };
+    enum class Outcome : uint8_t { kSent, kDropped, kFull };
 
-    template <bool kSegments, bool kChecksum, bool kInline>
-    static uint16_t burst(void* queue, rte_mbuf** packets, uint16_t count);
-    template <bool kInline>
-    bool write_single(const rte_mbuf& packet, uint8_t checksum, uint32_t block);
-    template <bool kInline>
-    uint32_t write_chain(rte_mbuf& packet, uint8_t checksum);
+    // tx_burst.cc
+    template <bool kOffloads, bool kInlineHeader>
+    static uint16_t burst_send(void* queue, rte_mbuf** packets, uint16_t count);
+    static uint16_t burst_send_inline(void* queue, rte_mbuf** packets, uint16_t count);
+    template <bool kOffloads, bool kInline>
+    static uint16_t burst_multi_packet(void* queue, rte_mbuf** packets, uint16_t count);
+    template <bool kInlineHeader>
+    Outcome send_single(rte_mbuf* packet, uint8_t checksum, Written& written);
+    bool begin_burst();
+    uint16_t end_burst(const Written& written, uint32_t done, uint16_t count);
+    uint32_t free_blocks() const { return consumer_ + mask_ + 1 - producer_; }
+    uint32_t free_segments() const {
+        return segment_consumer_ + segment_mask_ + 1 - segment_producer_;
+    }
+
+    // tx_session.cc: as many of `packets` in one WQE as fit; zero when the first does not.
+    template <bool kOffloads>
+    uint32_t write_session(rte_mbuf** packets, uint32_t count, Written& written);
+    template <bool kOffloads>
+    uint32_t write_inline_session(rte_mbuf** packets, uint32_t count, Written& written);
+    template <bool kOffloads>
+    uint32_t write_pointers(uint8_t* segments, rte_mbuf** packets, rte_mbuf** kept, uint32_t count,
+                            uint64_t flags, uint64_t& bytes);
+    void close_session(uint32_t octowords, uint64_t flags, uint32_t packets, Written& written);
+    Outcome refuse(rte_mbuf* packet);
+
+    // tx_send.cc: any packet, in a WQE of its own.
+    Outcome send_alone(rte_mbuf* packet, Written& written);
+    Outcome drop(rte_mbuf* packet, uint64_t TxCounters::*counter);
+
+    // tx_complete.cc
     void post(uint32_t last_block);
+    void ring_doorbell(ControlSegment& control);
+    uint32_t reap(uint32_t limit = UINT32_MAX);
     void release(uint32_t to_segment);
-    void release_fast(uint32_t to_segment);
+    void release_now(rte_mbuf** mbufs, uint32_t count);
 
     // Cold: txq.cc and tx_recover.cc.
     Status create_verbs(const Device& device);
     Status map_rings();
+    void choose_loops();
     Status to_ready();
     Status to_reset();
     void reset_rings();
     void skip_completions();
     void restore_completion_index();
     void recover();
+    uint32_t count_packets(uint32_t from_block) const;
 
     // Per packet.
     BasicBlock* wqes_ = nullptr;
     rte_mbuf** mbufs_ = nullptr;
-    uint32_t mask_ = 0;  // of both rings
+    uint32_t mask_ = 0;          // of the ring of blocks
+    uint32_t segment_mask_ = 0;  // of the ring of mbufs
     uint32_t producer_ = 0;
     uint32_t consumer_ = 0;
     uint32_t segment_producer_ = 0;
     uint32_t segment_consumer_ = 0;
     uint32_t qpn_shifted_ = 0;
+    uint32_t inline_packet_ = 0;
+    WritePointers vector_write_ = nullptr;  // nullptr: the scalar loop does it all
+    AllSimple vector_simple_ = nullptr;
     MemoryCache memory_;
 
     // Per burst.
@@ -115,7 +165,8 @@ class alignas(RTE_CACHE_LINE_SIZE) TxQueue {
     uint32_t cq_consumer_ = 0;
     uint32_t cq_mask_ = 0;
     uint32_t cq_log_ = 0;
-    uint32_t threshold_ = 0;  // blocks or segments per requested completion
+    uint32_t threshold_ = 0;     // blocks or segments per requested completion
+    uint32_t segment_done_ = 0;  // the device is through with mbufs up to here
     Mark requested_ = {};
     Mark* pending_ = nullptr;
     uint32_t pending_head_ = 0;
@@ -128,6 +179,7 @@ class alignas(RTE_CACHE_LINE_SIZE) TxQueue {
     TxCounters counters_;
 
     // Cold.
+    TxMode mode_;
     TxQueueConfig config_;
     MemoryTable* table_ = nullptr;
     uint8_t port_ = 1;
