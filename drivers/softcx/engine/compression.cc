@@ -64,13 +64,20 @@ void store_minis(const CompletionQueue& cq, uint32_t title,
     }
 }
 
+// A session ends with the ring: clients read title and array as one piece (the vector path
+// of DPDK's net_mlx5 does, with no thought of a wrap).
+bool is_at_end(const CompletionQueue& cq, const CompressionSession& session) noexcept {
+    return ((cq.producer_index + session.count) & (cq.entries - 1)) == 0;
+}
+
 }  // namespace
 
 bool write_receive_cqe(EngineState& state, CompletionPort& port, Cqe& cqe) noexcept {
     CompressionSession* session = port.session.get();
     if (session == nullptr) [[likely]]
         return write_cqe(state, port, cqe, CqeOpcode::kResponderSend, false);
-    if (session->count == kMostCompressed || (session->count != 0 && !is_like_title(*session, cqe)))
+    if (session->count == kMostCompressed ||
+        (session->count != 0 && (is_at_end(*port.cq, *session) || !is_like_title(*session, cqe))))
         close_session(port);
     if (!has_room(state, port, session->count + 1)) {
         close_session(port);
