@@ -29,6 +29,8 @@ const char* mode_text(const softcx::Machine& machine) {
             return "step mode";
         case softcx::Mode::kThread:
             return "thread mode";
+        case softcx::Mode::kTrap:
+            return "trap mode";
         case softcx::Mode::kAuto:
             return machine.client_steps.load() ? "step mode" : "thread mode (until the first step)";
     }
@@ -59,7 +61,8 @@ SOFTCX_EXPORT int softcx_step(void) {
         return 0;
     if (machine->configuration.mode == softcx::Mode::kThread)
         return 0;
-    machine->client_steps.store(true, std::memory_order_relaxed);
+    if (machine->configuration.mode != softcx::Mode::kTrap)
+        machine->client_steps.store(true, std::memory_order_relaxed);
     stepping = true;
     const uint32_t moved = softcx::step_machine(*machine);
     stepping = false;

@@ -7,7 +7,7 @@
  *   SOFTCX_DEVICES=N       number of devices, mlx5_0 ... (1)
  *   SOFTCX_WIRE=SPEC       pair | switch:NAME | netdev:NAMES | loopback (pair for two devices,
  *                          else loopback)
- *   SOFTCX_MODE=MODE       auto | step | thread (auto: a device thread from 20 ms after the
+ *   SOFTCX_MODE=MODE       auto | step | thread | trap (auto: a device thread from 20 ms after the
  *                          first open on, which retires at the first softcx_step)
  *   SOFTCX_MAC=XX:...      MAC address of device 0; device i adds i (random, locally administered)
  *   SOFTCX_NETDEV=NAMES    network devices of mlx5_0, mlx5_1 ...: they lend their MAC address, and

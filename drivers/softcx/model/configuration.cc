@@ -45,6 +45,8 @@ bool read_mode(const std::string& text, Mode& mode) {
         mode = Mode::kStep;
     else if (text == "thread")
         mode = Mode::kThread;
+    else if (text == "trap")
+        mode = Mode::kTrap;
     else
         return false;
     return true;
@@ -111,7 +113,7 @@ bool read_configuration(const char* (*get)(const char*), Configuration& configur
     }
     if (const char* text = get("SOFTCX_MODE"); text != nullptr) {
         if (!read_mode(text, configuration.mode)) {
-            error = wrong("SOFTCX_MODE", text, "use auto, step or thread");
+            error = wrong("SOFTCX_MODE", text, "use auto, step, thread or trap");
             return false;
         }
     }

@@ -12,8 +12,9 @@
 
 namespace softcx {
 
-// kAuto: a device thread, until somebody calls softcx_step.
-enum class Mode : uint8_t { kAuto, kStep, kThread };
+// kAuto: a device thread, until somebody calls softcx_step. kTrap: the device runs inside
+// the doorbell store (uverbs/trap.h).
+enum class Mode : uint8_t { kAuto, kStep, kThread, kTrap };
 
 struct Configuration {
     uint32_t devices = 1;

@@ -147,6 +147,20 @@ void start_thread(Machine& machine) {
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
+// In trap mode doorbells run the device; what comes from elsewhere rings none.
+bool needs_thread(Mode mode, const Wire& wire) {
+    switch (mode) {
+        case Mode::kStep:
+            return false;
+        case Mode::kAuto:
+        case Mode::kThread:
+            return true;
+        case Mode::kTrap:
+            return wire.moves_by_itself();
+    }
+    return true;
+}
+
 void retry_events(Device& device) noexcept {
     const std::lock_guard lock(device.mutex);
     for (const auto& [number, channel] : device.channels)
@@ -206,7 +220,7 @@ bool start_device(Device& device) {
             device.port.wire->describe().c_str());
         device.started.store(true, std::memory_order_release);
     }
-    if (owner.configuration.mode != Mode::kStep)
+    if (needs_thread(owner.configuration.mode, *device.port.wire))
         start_thread(owner);
     return true;
 }
@@ -221,6 +235,27 @@ uint32_t step_machine(Machine& machine) noexcept {
             retry_events(*device);
     }
     return moved;
+}
+
+void run_doorbells() noexcept {
+    constexpr int kMostRounds = 4096;  // more than the longest rings need
+    Machine* ringing = machine_if_any();
+    if (ringing == nullptr || ringing->stopping.load(std::memory_order_acquire))
+        return;
+    for (int round = 0; round < kMostRounds; ++round) {
+        uint32_t moved = 0;
+        for (const auto& device : ringing->devices) {
+            if (!device->started.load(std::memory_order_acquire))
+                continue;
+            // A thread that is at it may have looked at this doorbell before it was rung.
+            const std::lock_guard lock(device->mutex);
+            moved += engine_step(*device, kStepBudget);
+            if (events_wait_for_room())
+                retry_events(*device);
+        }
+        if (moved == 0)
+            return;
+    }
 }
 
 void stop_machine() noexcept {

@@ -37,6 +37,9 @@ bool start_device(Device& device);
 // Runs every started device once; returns how many packets moved.
 uint32_t step_machine(Machine& machine) noexcept;
 
+// A doorbell was rung on this thread: runs the devices until nothing moves any more.
+void run_doorbells() noexcept;
+
 // At the end of the process: no more steps, ports leave their wires.
 void stop_machine() noexcept;
 

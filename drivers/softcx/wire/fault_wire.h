@@ -48,6 +48,10 @@ class FaultWire final : public Wire {
     std::span<const uint8_t> receive() noexcept override;
     void release() noexcept override { inner_->release(); }
     bool link_up() const noexcept override { return inner_->link_up(); }
+    bool moves_by_itself() const noexcept override {
+        return plan_.reorder != 0 || plan_.delay != 0 || plan_.rate != 0 ||
+               inner_->moves_by_itself();
+    }
     bool follows_carrier() const noexcept override { return inner_->follows_carrier(); }
     std::string describe() const override { return inner_->describe() + ", with faults"; }
 

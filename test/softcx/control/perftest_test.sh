@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # perftest, as Debian ships it, in two processes over the shared-memory switch.
-# usage: perftest_test.sh SOFTCX-RUN raw_ethernet_bw|raw_ethernet_lat
+# usage: perftest_test.sh SOFTCX-RUN raw_ethernet_bw|raw_ethernet_lat [MODE]
 set -u
 # What a stock program leaks is its own (this matters to a sanitized build).
 export ASAN_OPTIONS="detect_leaks=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}"
-run=$1 program=$2
+run=$1 program=$2 mode=${3:-auto}
 command -v "$program" >/dev/null || { echo "$program is not installed (package perftest)"; exit 77; }
 switch=perftest-$$
 scratch=$(mktemp -d)
@@ -20,7 +20,7 @@ esac
 server_mac=02:00:00:00:10:01 client_mac=02:00:00:00:10:02
 
 # shellcheck disable=SC2086
-timeout 100 "$run" --log info --wire switch:$switch --mac $server_mac \
+timeout 100 "$run" --mode "$mode" --log info --wire switch:$switch --mac $server_mac \
     stdbuf -oL "$program" --server -d mlx5_0 \
     --source_mac $server_mac --dest_mac $client_mac $options >"$scratch/server" 2>&1 &
 server=$!
@@ -32,7 +32,7 @@ until grep -q 'MAC attached' "$scratch/server" || [ $tries -ge 200 ]; do
 done
 sleep 0.5
 # shellcheck disable=SC2086
-timeout 100 "$run" --log info --wire switch:$switch --mac $client_mac "$program" --client -d mlx5_0 \
+timeout 100 "$run" --mode "$mode" --log info --wire switch:$switch --mac $client_mac "$program" --client -d mlx5_0 \
     --source_mac $client_mac --dest_mac $server_mac $options >"$scratch/client" 2>&1
 client_status=$?
 wait $server
