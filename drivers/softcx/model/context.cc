@@ -91,6 +91,7 @@ void tear_down(Context& context) noexcept {
         device.channels.erase(channel);
     context.channels.clear();
     context.async_events.reset();
+    context.more_async_events.clear();
     context.clock.reset();
     context.opened = false;
     std::erase(device.contexts, &context);

@@ -36,7 +36,9 @@ struct Context {
 
     Device& device;
     bool opened = false;  // GET_CONTEXT was done: every other command needs it
+    uint8_t cqe_version = 0;
     std::shared_ptr<EventQueue> async_events;
+    std::vector<std::shared_ptr<EventQueue>> more_async_events;  // of users who imported it
     std::unique_ptr<ClockPages> clock;  // in the device file
     std::vector<uint32_t> channels;  // keys of Device::channels
     std::map<uint32_t, Handle> handles;

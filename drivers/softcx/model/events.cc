@@ -158,6 +158,9 @@ void report_async_event(Device& device, uint32_t event_type, uint64_t element) n
             ++*counter;
         }
         context->async_events->push(&record, sizeof(record));
+        if (port_event)
+            for (const auto& events : context->more_async_events)
+                events->push(&record, sizeof(record));
     }
 }
 

@@ -165,9 +165,12 @@ void retry_events(Device& device) noexcept {
     const std::lock_guard lock(device.mutex);
     for (const auto& [number, channel] : device.channels)
         channel->events->retry();
-    for (Context* context : device.contexts)
+    for (Context* context : device.contexts) {
         if (context->async_events)
             context->async_events->retry();
+        for (const auto& events : context->more_async_events)
+            events->retry();
+    }
 }
 
 }  // namespace

@@ -42,7 +42,6 @@ struct EventQueue;
 
 struct CompletionChannel {
     std::shared_ptr<EventQueue> events;
-    int client_fd = -1;
     uint32_t use_count = 0;
 };
 

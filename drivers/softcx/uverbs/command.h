@@ -4,6 +4,8 @@
 // bytes of any length.
 #pragma once
 
+#include <rdma/mlx5-abi.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
@@ -62,6 +64,7 @@ bool memory_is_mapped(uint64_t address, uint64_t length, bool writable);
 // By file: device_commands.cc, memory_commands.cc, cq_commands.cc, cq_modify.cc, wq_commands.cc,
 // qp_commands.cc, flow_commands.cc.
 int get_context(const Command& command);
+mlx5_ib_alloc_ucontext_resp context_properties(uint8_t cqe_version);
 int query_device(const Command& command);
 int query_device_ex(const Command& command);
 int query_port(const Command& command);

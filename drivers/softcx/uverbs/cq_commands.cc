@@ -30,12 +30,11 @@ struct CqRequest {
 };
 
 CompletionChannel* find_channel(const Context& context, int fd) {
-    for (const uint32_t number : context.channels) {
-        CompletionChannel& channel = *context.device.channels.at(number);
-        if (channel.client_fd == fd)
-            return &channel;
-    }
-    return nullptr;
+    const std::optional<uint32_t> number = channel_of(fd, context);
+    if (!number)
+        return nullptr;
+    const auto found = context.device.channels.find(*number);
+    return found != context.device.channels.end() ? found->second.get() : nullptr;
 }
 
 int check_vendor_request(const mlx5_ib_create_cq& request) {
@@ -117,7 +116,6 @@ int create_comp_channel(const Command& command) {
     const int fd = channel->events->open(false);
     if (fd < 0)
         return -fd;
-    channel->client_fd = fd;
     const uint32_t number = allocate_channel_number(device);
     device.channels.emplace(number, std::move(channel));
     command.context.channels.push_back(number);

@@ -42,30 +42,6 @@ int check_context_request(const mlx5_ib_alloc_ucontext_req_v2& request) {
     return 0;
 }
 
-mlx5_ib_alloc_ucontext_resp context_properties(const mlx5_ib_alloc_ucontext_req_v2& request) {
-    mlx5_ib_alloc_ucontext_resp properties{};
-    properties.qp_tab_size = kMaxQueuePairs;
-    properties.bf_reg_size = kBlueFlameRegisterSize;
-    properties.tot_bfregs = 0;
-    properties.cache_line_size = 64;
-    properties.max_sq_desc_sz = kMaxSendDescriptor;
-    properties.max_rq_desc_sz = kMaxReceiveDescriptor;
-    properties.max_send_wqebb = kMaxSendBlocks;
-    properties.max_recv_wr = kMaxWorkRequests;
-    properties.max_srq_recv_wr = kMaxSharedReceiveRequests;
-    properties.num_ports = 1;
-    properties.response_length = sizeof(properties);
-    properties.cqe_version = request.max_cqe_version >= 1 ? 1 : 0;
-    properties.cmds_supp_uhw = MLX5_USER_CMDS_SUPP_UHW_QUERY_DEVICE;
-    properties.eth_min_inline = MLX5_USER_INLINE_MODE_NONE;
-    properties.comp_mask = MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_CORE_CLOCK_OFFSET;
-    properties.hca_core_clock_offset = 0;  // in its page
-    properties.clock_info_versions = 1u << MLX5_IB_CLOCK_INFO_V1;
-    properties.log_uar_size = 12;
-    properties.num_uars_per_page = static_cast<uint32_t>(::getpagesize()) / 4096;
-    return properties;
-}
-
 ib_uverbs_query_device_resp device_properties(const Device& device) {
     ib_uverbs_query_device_resp properties{};
     properties.fw_ver = uint64_t{kFirmwareMajor} << 32 | kFirmwareMinor << 16 | kFirmwareSub;
@@ -113,6 +89,30 @@ mlx5_ib_query_device_resp vendor_properties(size_t room) {
 
 }  // namespace
 
+mlx5_ib_alloc_ucontext_resp context_properties(uint8_t cqe_version) {
+    mlx5_ib_alloc_ucontext_resp properties{};
+    properties.qp_tab_size = kMaxQueuePairs;
+    properties.bf_reg_size = kBlueFlameRegisterSize;
+    properties.tot_bfregs = 0;
+    properties.cache_line_size = 64;
+    properties.max_sq_desc_sz = kMaxSendDescriptor;
+    properties.max_rq_desc_sz = kMaxReceiveDescriptor;
+    properties.max_send_wqebb = kMaxSendBlocks;
+    properties.max_recv_wr = kMaxWorkRequests;
+    properties.max_srq_recv_wr = kMaxSharedReceiveRequests;
+    properties.num_ports = 1;
+    properties.response_length = sizeof(properties);
+    properties.cqe_version = cqe_version;
+    properties.cmds_supp_uhw = MLX5_USER_CMDS_SUPP_UHW_QUERY_DEVICE;
+    properties.eth_min_inline = MLX5_USER_INLINE_MODE_NONE;
+    properties.comp_mask = MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_CORE_CLOCK_OFFSET;
+    properties.hca_core_clock_offset = 0;  // in its page
+    properties.clock_info_versions = 1u << MLX5_IB_CLOCK_INFO_V1;
+    properties.log_uar_size = 12;
+    properties.num_uars_per_page = static_cast<uint32_t>(::getpagesize()) / 4096;
+    return properties;
+}
+
 int get_context(const Command& command) {
     Context& context = command.context;
     if (context.opened)
@@ -134,12 +134,13 @@ int get_context(const Command& command) {
         return -async_fd;
     context.async_events = std::move(events);
     context.opened = true;
+    context.cqe_version = request.max_cqe_version >= 1 ? 1 : 0;
 
     ib_uverbs_get_context_resp response{};
     response.async_fd = static_cast<uint32_t>(async_fd);
     response.num_comp_vectors = kCompletionVectors;
     write_response(command.response, response);
-    write_response(command.vendor_response, context_properties(request));
+    write_response(command.vendor_response, context_properties(context.cqe_version));
     return 0;
 }
 

@@ -8,6 +8,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -91,6 +92,17 @@ int make_sparse_file(int flags) {
     return fd;
 }
 
+// Another descriptor stands for the same open file.
+bool is_shared(const Table& open_files, const OpenFile& file) {
+    return std::any_of(open_files.files.begin(), open_files.files.end(), [&](const auto& entry) {
+        const OpenFile& other = entry.second;
+        return file.context
+                   ? other.context == file.context
+                   : file.event_context != nullptr && other.event_context == file.event_context &&
+                         other.channel == file.channel;
+    });
+}
+
 void release(const OpenFile& file) {
     if (file.context) {
         const std::lock_guard lock(file.context->device.mutex);
@@ -105,7 +117,6 @@ void release(const OpenFile& file) {
     if (found == device.channels.end())
         return;
     // CQs may outlive their channel's descriptor; it goes with the context then.
-    found->second->client_fd = -1;
     if (found->second->use_count == 0) {
         std::erase(file.event_context->channels, file.channel);
         device.channels.erase(found);
@@ -208,6 +219,29 @@ void remember_event_file(int fd, Context& context, uint32_t channel) {
     kinds[fd].store(FileKind::kEvents, std::memory_order_relaxed);
 }
 
+std::optional<uint32_t> channel_of(int fd, const Context& context) {
+    if (!may_be_ours(fd))
+        return std::nullopt;
+    Table& open_files = files();
+    const std::lock_guard lock(open_files.mutex);
+    const auto found = open_files.files.find(fd);
+    if (found == open_files.files.end() || found->second.event_context != &context)
+        return std::nullopt;
+    return found->second.channel;
+}
+
+void share_file(int fd, int copy) {
+    if (copy < 0 || copy >= kMaxDescriptors)
+        return;
+    Table& open_files = files();
+    const std::lock_guard lock(open_files.mutex);
+    const auto found = open_files.files.find(fd);
+    if (found == open_files.files.end())
+        return;
+    open_files.files[copy] = found->second;
+    kinds[copy].store(kinds[fd].load(std::memory_order_relaxed), std::memory_order_relaxed);
+}
+
 void forget_file(int fd) {
     OpenFile file;
     {
@@ -219,6 +253,8 @@ void forget_file(int fd) {
             return;
         file = std::move(found->second);
         open_files.files.erase(found);
+        if (is_shared(open_files, file))
+            return;
         // The event files of a context go with it.
         if (file.context)
             std::erase_if(open_files.files, [&](const auto& entry) {

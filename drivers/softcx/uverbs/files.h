@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "drivers/softcx/model/context.h"
 
@@ -40,7 +41,13 @@ void describe_device_node(uint32_t index, struct ::stat& status);
 
 void remember_event_file(int fd, Context& context, uint32_t channel);
 
-// Before the descriptor is closed: a device file releases its objects.
+// The number of the completion channel behind the descriptor, if it is one of `context`.
+std::optional<uint32_t> channel_of(int fd, const Context& context);
+
+// `copy` is a new descriptor (dup, dup2, F_DUPFD) of what `fd` stands for.
+void share_file(int fd, int copy);
+
+// Before the descriptor is closed: the last one of a device file releases its objects.
 void forget_file(int fd);
 
 }  // namespace softcx

@@ -7,7 +7,6 @@
 #undef _FORTIFY_SOURCE
 
 #include <dirent.h>
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <linux/netlink.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
@@ -18,7 +17,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
 #include <climits>
 #include <cstdarg>
@@ -28,31 +26,12 @@
 #include "drivers/softcx/uverbs/files.h"
 #include "drivers/softcx/uverbs/ioctl.h"
 #include "drivers/softcx/uverbs/live_files.h"
+#include "drivers/softcx/uverbs/next_call.h"
 #include "drivers/softcx/uverbs/tree.h"
-
-#define SOFTCX_EXPORT extern "C" __attribute__((visibility("default")))
 
 namespace {
 
-// The next definition of the call `name`, found at first use: there is no moment
-// early enough to find them all.
-template <class Function>
-class Next {
-  public:
-    constexpr explicit Next(const char* name) : name_(name) {}
-    Function* get() {
-        Function* found = function_.load(std::memory_order_relaxed);
-        if (found == nullptr) {
-            found = reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name_));
-            function_.store(found, std::memory_order_relaxed);
-        }
-        return found;
-    }
-
-  private:
-    const char* name_;
-    std::atomic<Function*> function_{nullptr};
-};
+using softcx::Next;
 
 using OpenCall = int(const char*, int, ...);
 using OpenAtCall = int(int, const char*, int, ...);

@@ -18,6 +18,7 @@
 #include "drivers/softcx/uverbs/attributes.h"
 #include "drivers/softcx/uverbs/command.h"
 #include "drivers/softcx/uverbs/files.h"
+#include "drivers/softcx/uverbs/import.h"
 
 namespace softcx {
 
@@ -192,6 +193,10 @@ constexpr IoctlMethod kMethods[] = {
     {UVERBS_OBJECT_DEVICE, UVERBS_METHOD_INVOKE_WRITE, invoke_write},
     {UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_GID_ENTRY, query_gid_entry},
     {UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_GID_TABLE, query_gid_table},
+    {UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_CONTEXT, query_context},
+    {UVERBS_OBJECT_PD, MLX5_IB_METHOD_PD_QUERY, query_pd},
+    {UVERBS_OBJECT_MR, UVERBS_METHOD_QUERY_MR, query_mr},
+    {UVERBS_OBJECT_ASYNC_EVENT, UVERBS_METHOD_ASYNC_EVENT_ALLOC, alloc_async_events},
     {MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_ALLOC, alloc_uar},
     {MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_DESTROY, destroy_uar},
 };
