@@ -38,7 +38,10 @@ TxMode tx_mode_of(const rte_eth_dev* dev) {
     for (uint16_t i = 0; i < dev->data->nb_tx_queues; ++i) {
         offloads |= tx_queue(dev, i)->config().offloads;
     }
-    return choose_tx_mode(port.devargs.tx, port.device->caps(), offloads, dev->data->nb_tx_queues);
+    TxMode mode =
+        choose_tx_mode(port.devargs.tx, port.device->caps(), offloads, dev->data->nb_tx_queues);
+    mode.longest_packet = kMaxMtu + kFrameOverhead;
+    return mode;
 }
 
 Status start_tx(rte_eth_dev* dev) {
@@ -90,6 +93,7 @@ Status start_flows(rte_eth_dev* dev) {
 void choose_bursts(rte_eth_dev* dev) {
     Port& port = port_of(dev);
     dev->tx_pkt_burst = TxQueue::burst_of(port.tx_mode.path);
+    dev->tx_pkt_prepare = TxQueue::prepare;
     bool scatter = false;
     for (uint16_t i = 0; i < dev->data->nb_rx_queues; ++i) {
         scatter |= rx_queue(dev, i)->segments_per_packet() > 1;

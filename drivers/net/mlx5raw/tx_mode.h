@@ -33,12 +33,13 @@ const char* tx_path_name(TxPath path);
 
 struct TxMode {
     TxPath path = TxPath::kSend;
-    uint32_t inline_header = 0;  // bytes of each packet that the device wants in the WQE
-    uint32_t inline_send = 0;    // packets up to this length are copied into a send WQE
-    uint32_t inline_packet = 0;  // ... into a multi-packet send
-    uint32_t max_tso = 0;        // bytes of payload of a large send
-    bool vlan_insert = false;    // by the device; otherwise in the inline header
-    bool segments = false;       // RTE_ETH_TX_OFFLOAD_MULTI_SEGS is configured
+    uint32_t inline_header = 0;   // bytes of each packet that the device wants in the WQE
+    uint32_t inline_send = 0;     // packets up to this length are copied into a send WQE
+    uint32_t inline_packet = 0;   // ... into a multi-packet send
+    uint32_t longest_packet = 0;  // that the port may send at once, without TSO
+    uint32_t max_tso = 0;         // bytes of payload of a large send
+    bool vlan_insert = false;     // by the device; otherwise in the inline header
+    bool segments = false;        // RTE_ETH_TX_OFFLOAD_MULTI_SEGS is configured
 
     std::string describe() const;
 };

@@ -79,6 +79,13 @@ uint32_t header_of_large_send(const rte_mbuf& packet) {
 
 }  // namespace
 
+bool TxQueue::good_large_send(const rte_mbuf& packet) const {
+    const uint32_t header = header_of_large_send(packet);
+    return packet.tso_segsz != 0 && header >= kShortestPacket &&
+           header + RTE_VLAN_HLEN <= kMaxInlineHeader && header < packet.pkt_len &&
+           packet.pkt_len - header <= mode_.max_tso;
+}
+
 TxQueue::Outcome TxQueue::drop(rte_mbuf* packet, uint64_t TxCounters::*counter) {
     ++(counters_.*counter);
     rte_pktmbuf_free(packet);
@@ -94,12 +101,10 @@ TxQueue::Outcome TxQueue::send_alone(rte_mbuf* packet, Written& written) {
     }
     Header header;
     if (large) {
-        header.length = header_of_large_send(*packet);
-        if (unlikely(packet->tso_segsz == 0 || header.length < kShortestPacket ||
-                     header.length + RTE_VLAN_HLEN > kMaxInlineHeader || header.length >= length ||
-                     length - header.length > mode_.max_tso)) {
+        if (unlikely(!good_large_send(*packet))) {
             return drop(packet, &TxCounters::bad_tso);
         }
+        header.length = header_of_large_send(*packet);
     } else {
         header.length = std::min(length, mode_.inline_header);
         if (length <= mode_.inline_send) {

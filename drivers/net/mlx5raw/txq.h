@@ -9,6 +9,7 @@
 //
 //   tx_burst     burst functions                     tx_session   multi-packet sends
 //   tx_send      a packet with a WQE of its own      tx_complete  doorbell, completions
+//   tx_prepare   checks before a burst
 //   tx_kernel_*  vector loops                        tx_recover   after an error
 #pragma once
 
@@ -81,6 +82,7 @@ class alignas(RTE_CACHE_LINE_SIZE) TxQueue {
     uint32_t cleanup(uint32_t limit);
 
     static TxBurst burst_of(TxPath path);
+    static uint16_t prepare(void* queue, rte_mbuf** packets, uint16_t count);
 
   private:
     // Where both rings stood when a completion was requested.
@@ -124,7 +126,11 @@ class alignas(RTE_CACHE_LINE_SIZE) TxQueue {
 
     // tx_send.cc: any packet, in a WQE of its own.
     Outcome send_alone(rte_mbuf* packet, Written& written);
+    bool good_large_send(const rte_mbuf& packet) const;
     Outcome drop(rte_mbuf* packet, uint64_t TxCounters::*counter);
+
+    // tx_prepare.cc: zero, or why the packet cannot be sent.
+    int check_packet(const rte_mbuf& packet) const;
 
     // tx_complete.cc
     void post(uint32_t last_block);
