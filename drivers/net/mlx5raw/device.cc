@@ -8,9 +8,9 @@
 #include <cstring>
 #include <vector>
 
+#include "drivers/net/mlx5raw/inline_mode.h"
 #include "drivers/net/mlx5raw/log.h"
 #include "drivers/net/mlx5raw/netdev.h"
-#include "drivers/net/mlx5raw/prm.h"
 
 namespace tagwire::mlx5raw {
 namespace {
@@ -18,12 +18,6 @@ namespace {
 struct FreeDeviceList {
     void operator()(ibv_device** list) const { ibv_free_device_list(list); }
 };
-
-// Parts whose send queues want the L2 header inline (PCI device identifiers of
-// ConnectX-4 and ConnectX-4 Lx, physical and virtual functions). Later parts need none.
-bool needs_inline_header(uint32_t part_id) {
-    return part_id >= 0x1013 && part_id <= 0x1016;
-}
 
 std::string names_of(const std::vector<ibv_device*>& devices) {
     std::string names;
@@ -147,9 +141,9 @@ Status Device::query_capabilities(const Devargs& arguments) {
     caps_.timestamp = attributes.completion_timestamp_mask != 0;
     caps_.part_id = base.vendor_part_id;
     caps_.firmware = base.fw_ver;
-    // These parts insert no VLAN tag either.
-    caps_.min_inline = needs_inline_header(caps_.part_id) ? kInlineL2 : 0;
-    caps_.vlan_insert = caps_.min_inline == 0;
+    const SendNeeds needs = query_send_needs(context(), caps_.part_id);
+    caps_.min_inline = needs.min_inline;
+    caps_.vlan_insert = needs.vlan_insert;
     if ((attributes.tso_caps.supported_qpts & 1u << IBV_QPT_RAW_PACKET) != 0) {
         caps_.max_tso = attributes.tso_caps.max_tso;
     }
