@@ -72,6 +72,29 @@ missing_driver_headers() {
     echo "${list# }"
 }
 
+# fetch_source PACKAGE VERSION FOLDER: Debian's source package into FOLDER/src, a log in
+# FOLDER/log. The source list is derived from the machine's own one, in a state of its own: the
+# machine's configuration stays as it is.
+fetch_source() {
+    local package=$1 version=$2 tmp=$3 f
+    mkdir -p "$tmp/etc/parts" "$tmp/state/lists/partial" "$tmp/src"
+    : >"$tmp/etc/sources.list"
+    for f in /etc/apt/sources.list /etc/apt/sources.list.d/*.list; do
+        [ -f "$f" ] && sed -n 's/^[[:space:]]*deb[[:space:]]/deb-src /p' "$f" >>"$tmp/etc/sources.list"
+    done
+    for f in /etc/apt/sources.list.d/*.sources; do
+        [ -f "$f" ] && sed 's/^Types:.*/Types: deb-src/' "$f" >"$tmp/etc/parts/$(basename "$f")"
+    done
+    local opts=(-o "Dir::Etc::sourcelist=$tmp/etc/sources.list" -o "Dir::Etc::sourceparts=$tmp/etc/parts"
+                -o "Dir::State::lists=$tmp/state/lists" -o APT::Sandbox::User=root -q)
+    # Lists without sources (third-party ones) may fail; what counts is the download below.
+    apt-get "${opts[@]}" update >"$tmp/log" 2>&1 || true
+    if ! (cd "$tmp/src" && apt-get "${opts[@]}" source --download-only "$package=$version") >>"$tmp/log" 2>&1; then
+        tail -n 10 "$tmp/log" >&2
+        return 1
+    fi
+}
+
 fetch_driver_headers() {
     local dir version h
     dir=$(driver_headers_dir)
@@ -83,23 +106,7 @@ fetch_driver_headers() {
     say "taking the DPDK driver headers from Debian's source package dpdk=$version"
     local tmp
     tmp=$(mktemp -d)
-    # A source list derived from the machine's own one, in a state of its own:
-    # the machine's configuration stays as it is.
-    mkdir -p "$tmp/etc/parts" "$tmp/state/lists/partial" "$tmp/src"
-    : >"$tmp/etc/sources.list"
-    local f
-    for f in /etc/apt/sources.list /etc/apt/sources.list.d/*.list; do
-        [ -f "$f" ] && sed -n 's/^[[:space:]]*deb[[:space:]]/deb-src /p' "$f" >>"$tmp/etc/sources.list"
-    done
-    for f in /etc/apt/sources.list.d/*.sources; do
-        [ -f "$f" ] && sed 's/^Types:.*/Types: deb-src/' "$f" >"$tmp/etc/parts/$(basename "$f")"
-    done
-    local opts=(-o "Dir::Etc::sourcelist=$tmp/etc/sources.list" -o "Dir::Etc::sourceparts=$tmp/etc/parts"
-                -o "Dir::State::lists=$tmp/state/lists" -o APT::Sandbox::User=root -q)
-    # Lists without sources (third-party ones) may fail; what counts is the download below.
-    apt-get "${opts[@]}" update >"$tmp/log" 2>&1 || true
-    if ! (cd "$tmp/src" && apt-get "${opts[@]}" source --download-only "dpdk=$version") >>"$tmp/log" 2>&1; then
-        tail -n 10 "$tmp/log" >&2
+    if ! fetch_source dpdk "$version" "$tmp"; then
         die "cannot download the source package dpdk=$version (log: $tmp/log); without it, set TAGWIRE_DPDK_HEADERS to a folder with ${driver_headers[*]} of that DPDK series"
     fi
     mkdir -p "$dir"
