@@ -58,6 +58,7 @@ void PortPair::configure(uint16_t port, const PortOptions& options) {
     conf.rxmode.mtu = options.mtu;
     conf.rxmode.offloads = options.rx_offloads;
     conf.txmode.offloads = options.tx_offloads;
+    conf.intr_conf = options.interrupts;
     if (options.rss_types != 0) {
         conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
         conf.rx_adv_conf.rss_conf.rss_hf = options.rss_types;

@@ -17,6 +17,7 @@ const eth_dev_ops kDevOps = {
     .dev_stop = dev_stop,
     .dev_close = dev_close,
     .link_update = link_update,
+    .is_removed = is_removed,
     .promiscuous_enable = promiscuous_enable,
     .promiscuous_disable = promiscuous_disable,
     .allmulticast_enable = allmulticast_enable,
@@ -47,6 +48,8 @@ const eth_dev_ops kDevOps = {
     .tx_queue_stop = tx_queue_stop,
     .rx_queue_setup = rx_queue_setup,
     .rx_queue_release = rx_queue_release,
+    .rx_queue_intr_enable = rx_queue_intr_enable,
+    .rx_queue_intr_disable = rx_queue_intr_disable,
     .tx_queue_setup = tx_queue_setup,
     .tx_queue_release = tx_queue_release,
     .tx_done_cleanup = tx_done_cleanup,
@@ -77,8 +80,16 @@ int allocate(rte_vdev_device* vdev, std::unique_ptr<Port> port) {
         rte_eth_dev_release_port(dev);
         return log_and_return(name, failure(ENOMEM, "out of memory"));
     }
+    port->rx_vectors.reset(rte_intr_instance_alloc(RTE_INTR_INSTANCE_F_PRIVATE));
+    if (port->rx_vectors == nullptr) {
+        rte_eth_dev_release_port(dev);
+        return log_and_return(name, failure(ENOMEM, "out of memory"));
+    }
+    rte_intr_type_set(port->rx_vectors.get(), RTE_INTR_HANDLE_EXT);
+    dev->intr_handle = port->rx_vectors.get();
     dev->data->mac_addrs[0] = port->device->mac();
-    dev->data->dev_flags |= RTE_ETH_DEV_AUTOFILL_QUEUE_XSTATS;
+    dev->data->dev_flags |=
+        RTE_ETH_DEV_AUTOFILL_QUEUE_XSTATS | RTE_ETH_DEV_INTR_LSC | RTE_ETH_DEV_INTR_RMV;
     dev->dev_ops = &kDevOps;
     dev->rx_pkt_burst = rte_eth_pkt_burst_dummy;
     dev->tx_pkt_burst = rte_eth_pkt_burst_dummy;
@@ -91,7 +102,13 @@ int allocate(rte_vdev_device* vdev, std::unique_ptr<Port> port) {
     rte_ether_format_addr(mac, sizeof(mac), &device.mac());
     MLX5RAW_LOG(INFO, "%s: %s port %u, firmware %s, MAC %s", name, device.name(), device.port(),
                 device.caps().firmware.c_str(), mac);
-    static_cast<PortHandle*>(dev->data->dev_private)->port = port.release();
+    auto* handle = static_cast<PortHandle*>(dev->data->dev_private);
+    handle->port = port.get();
+    if (const Status status = port->events.start(dev, *port->device); !status.ok()) {
+        rte_eth_dev_release_port(dev);
+        return log_and_return(name, status);
+    }
+    port.release();
     rte_eth_dev_probing_finish(dev);
     return 0;
 }

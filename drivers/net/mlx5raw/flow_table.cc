@@ -76,10 +76,8 @@ Status FlowTable::install_rules(rte_flow& flow) {
                                     narrowed(match, type), actions);
             if (rule == nullptr) {
                 const int error = errno;
-                return failure(error,
-                               "the device refuses the rule (%s part): %s; flow rules need "
-                               "CAP_NET_RAW",
-                               name_of(type), strerror(error));
+                return failure(error, "the device refuses the rule (%s part): %s%s", name_of(type),
+                               strerror(error), remedy_for_rule(error));
             }
             flow.rules.push_back(std::move(rule));
         }

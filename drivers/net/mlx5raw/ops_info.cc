@@ -190,6 +190,10 @@ int link_update(rte_eth_dev* dev, int) {
     return rte_eth_linkstatus_set(dev, &link);
 }
 
+int is_removed(rte_eth_dev* dev) {
+    return port_of(dev).events.device_failed() ? 1 : 0;
+}
+
 int priv_dump(rte_eth_dev* dev, FILE* file) {
     const Port& port = port_of(dev);
     fprintf(file,

@@ -10,10 +10,18 @@
 namespace tagwire::mlx5raw {
 namespace {
 
+Status check_alive(const rte_eth_dev* dev) {
+    if (port_of(dev).events.device_failed()) {
+        return failure(EIO, "the device has failed: close the port and probe it again");
+    }
+    return {};
+}
+
 // After a stop, and after a start that failed half way: no verbs object of a queue
 // or of the steering is left.
 void tear_down(rte_eth_dev* dev) {
     Port& port = port_of(dev);
+    close_rx_interrupts(dev);
     port.steering.clear();
     port.vlan_filter.clear();
     port.flows.stop();
@@ -107,6 +115,9 @@ void choose_bursts(rte_eth_dev* dev) {
 }  // namespace
 
 int dev_configure(rte_eth_dev* dev) {
+    if (Status status = check_alive(dev); !status.ok()) {
+        return log_and_return(dev->data->name, status);
+    }
     if (const int error = configure_rss(dev); error != 0) {
         return error;
     }
@@ -114,9 +125,15 @@ int dev_configure(rte_eth_dev* dev) {
 }
 
 int dev_start(rte_eth_dev* dev) {
+    if (Status status = check_alive(dev); !status.ok()) {
+        return log_and_return(dev->data->name, status);
+    }
     Status status = start_tx(dev);
     if (status.ok()) {
         status = start_rx(dev);
+    }
+    if (status.ok()) {
+        status = open_rx_interrupts(dev);
     }
     if (status.ok() && dev->data->nb_rx_queues != 0) {
         status = start_flows(dev);
@@ -129,6 +146,8 @@ int dev_start(rte_eth_dev* dev) {
         return log_and_return(dev->data->name, status);
     }
     choose_bursts(dev);
+    // With link events ethdev asks the driver no more.
+    link_update(dev, 0);
     return 0;
 }
 
@@ -145,6 +164,8 @@ int dev_close(rte_eth_dev* dev) {
     if (rte_eal_process_type() != RTE_PROC_PRIMARY) {
         return 0;
     }
+    Port& port = port_of(dev);
+    port.events.stop();
     tear_down(dev);
     for (uint16_t i = 0; i < dev->data->nb_rx_queues; ++i) {
         rx_queue_release(dev, i);
@@ -155,6 +176,7 @@ int dev_close(rte_eth_dev* dev) {
     auto* handle = static_cast<PortHandle*>(dev->data->dev_private);
     delete handle->port;
     handle->port = nullptr;
+    dev->intr_handle = nullptr;
     return 0;
 }
 

@@ -46,6 +46,7 @@ int rx_queue_setup(rte_eth_dev* dev, uint16_t queue, uint16_t descriptors, unsig
     wanted.pool = pool;
     wanted.offloads = config->offloads | dev->data->dev_conf.rxmode.offloads;
     wanted.deferred_start = config->rx_deferred_start != 0;
+    wanted.interrupts = dev->data->dev_conf.intr_conf.rxq != 0;
     if (rte_pktmbuf_data_room_size(pool) <= RTE_PKTMBUF_HEADROOM) {
         return log_and_return(
             dev->data->name,

@@ -39,6 +39,18 @@ constexpr TxField kTxFields[] = {
     {"recovery_failures", &TxCounters::recovery_failures},
 };
 
+// Never reset: each is something that should not happen, or rarely.
+struct EventField {
+    const char* name;
+    std::atomic<uint64_t> EventCounters::*field;
+};
+constexpr EventField kEventFields[] = {
+    {"port_link_changes", &EventCounters::link_changes},
+    {"port_device_fatal", &EventCounters::device_fatal},
+    {"port_queue_errors", &EventCounters::queue_errors},
+    {"port_completion_queue_errors", &EventCounters::completion_errors},
+};
+
 template <typename Counters>
 uint64_t since_reset(const Counters& now, const std::vector<Counters>& baseline, uint16_t queue,
                      uint64_t Counters::*field) {
@@ -80,6 +92,9 @@ void for_each_xstat(const rte_eth_dev* dev, Visit visit) {
         snprintf(name, sizeof(name), "tx_path_%s", tx_path_name(path));
         visit(name, dev->data->dev_started && port.tx_mode.path == path);
     }
+    for (const EventField& field : kEventFields) {
+        visit(field.name, port.events.counters().*(field.field));
+    }
     for (size_t i = 0; i < port.hw_counters.names().size(); ++i) {
         snprintf(name, sizeof(name), "hw_%s", port.hw_counters.names()[i].c_str());
         visit(name, hardware_since_reset(port, i));
@@ -89,7 +104,7 @@ void for_each_xstat(const rte_eth_dev* dev, Visit visit) {
 unsigned xstat_count(const rte_eth_dev* dev) {
     return static_cast<unsigned>(dev->data->nb_rx_queues * std::size(kRxFields) +
                                  dev->data->nb_tx_queues * std::size(kTxFields) + kTxPaths +
-                                 port_of(dev).hw_counters.names().size());
+                                 std::size(kEventFields) + port_of(dev).hw_counters.names().size());
 }
 
 }  // namespace

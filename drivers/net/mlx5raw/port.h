@@ -13,6 +13,7 @@
 #include "drivers/net/mlx5raw/flow_table.h"
 #include "drivers/net/mlx5raw/hw_counters.h"
 #include "drivers/net/mlx5raw/memory.h"
+#include "drivers/net/mlx5raw/port_events.h"
 #include "drivers/net/mlx5raw/rss.h"
 #include "drivers/net/mlx5raw/rxq.h"
 #include "drivers/net/mlx5raw/steering.h"
@@ -56,6 +57,8 @@ struct Port {
     StatsBaseline baseline;
     RxTimestamp rx_timestamp;
     TxMode tx_mode;  // since the last start
+    InterruptHandle rx_vectors;  // dev->intr_handle: a vector per RX queue
+    PortEvents events;           // last: stopped before anything that its handler looks at
 };
 
 // dev_private holds only this: ethdev frees that memory itself, without destructors.
@@ -114,7 +117,8 @@ void rxq_info_get(rte_eth_dev* dev, uint16_t queue, rte_eth_rxq_info* info);
 void txq_info_get(rte_eth_dev* dev, uint16_t queue, rte_eth_txq_info* info);
 int rx_burst_mode_get(rte_eth_dev* dev, uint16_t queue, rte_eth_burst_mode* mode);
 int tx_burst_mode_get(rte_eth_dev* dev, uint16_t queue, rte_eth_burst_mode* mode);
-int link_update(rte_eth_dev* dev, int wait);
+int link_update(rte_eth_dev* dev, int wait);  // 0: changed, -1: not
+int is_removed(rte_eth_dev* dev);
 int priv_dump(rte_eth_dev* dev, FILE* file);
 uint64_t rx_offloads(const Capabilities& caps);
 uint64_t tx_offloads(const Capabilities& caps);
@@ -141,6 +145,11 @@ void report_flow_marks(rte_eth_dev* dev, bool on);
 // ops_vlan.cc
 int vlan_filter_set(rte_eth_dev* dev, uint16_t vlan, int on);
 int vlan_offload_set(rte_eth_dev* dev, int mask);
+// ops_interrupt.cc
+Status open_rx_interrupts(rte_eth_dev* dev);
+void close_rx_interrupts(rte_eth_dev* dev);
+int rx_queue_intr_enable(rte_eth_dev* dev, uint16_t queue);
+int rx_queue_intr_disable(rte_eth_dev* dev, uint16_t queue);
 // ops_rss.cc
 std::vector<ibv_wq*> work_queues(const rte_eth_dev* dev);
 int configure_rss(rte_eth_dev* dev);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "drivers/net/mlx5raw/rule.h"
 
+#include <cerrno>
 #include <cstring>
 
 namespace tagwire::mlx5raw {
@@ -108,6 +109,19 @@ RuleMatch narrowed(RuleMatch match, HashType type) {
         match.l4 = l4_of(type);
     }
     return match;
+}
+
+const char* remedy_for_rule(int error) {
+    switch (error) {
+        case EPERM:
+        case EACCES:
+            return "; flow rules need CAP_NET_RAW";
+        case ENOSPC:
+        case EINVAL:
+            return "; is the kernel older than 4.19 (16 priorities), or the table full?";
+        default:
+            return "";
+    }
 }
 
 Flow create_rule(ibv_qp* qp, uint8_t port, uint16_t priority, const RuleMatch& match,

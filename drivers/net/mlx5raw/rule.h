@@ -44,4 +44,7 @@ struct RuleActions {
 Flow create_rule(ibv_qp* qp, uint8_t port, uint16_t priority, const RuleMatch& match,
                  const RuleActions& actions = {});
 
+// What to do about a refusal with this errno, to be put behind the message.
+const char* remedy_for_rule(int error);
+
 }  // namespace tagwire::mlx5raw

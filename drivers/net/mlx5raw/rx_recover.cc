@@ -28,6 +28,9 @@ Status RxQueue::set_state(ibv_wq_state state) {
 }
 
 void RxQueue::recover() {
+    if (!running_) {
+        return;  // gave up before
+    }
     const auto& cqe =
         reinterpret_cast<const ErrorCqe&>(ring_.cqes[ring_.cq_consumer & ring_.cq_mask]);
     const uint32_t level = ring_.counters.recoveries == 0 ? RTE_LOG_WARNING : RTE_LOG_DEBUG;
@@ -46,9 +49,9 @@ void RxQueue::recover() {
         restore_completion_index();
     }
     if (!status.ok()) {
+        // The device may still own the buffers: they go when the queue is destroyed.
         ++ring_.counters.recovery_failures;
         running_ = false;
-        free_mbufs();
         MLX5RAW_LOG(ERR, "%s; the queue stays stopped until it is started again",
                     status.message.c_str());
         return;

@@ -59,7 +59,12 @@ Status RxQueue::create(const Device& device, MemoryTable& memory, const CqeClass
 }
 
 Status RxQueue::create_verbs(const Device& device) {
-    cq_ = create_completion_queue(device.context(), config_.descriptors);
+    if (config_.interrupts) {
+        if (Status status = interrupt_.create(device); !status.ok()) {
+            return status;
+        }
+    }
+    cq_ = create_completion_queue(device.context(), config_.descriptors, interrupt_.channel());
     if (cq_ == nullptr) {
         return failure(errno, "RX queue %u: cannot create a completion queue of %u entries: %s",
                        config_.queue, config_.descriptors, strerror(errno));
@@ -107,6 +112,7 @@ Status RxQueue::map_rings() {
     ring_.cq_log = std::countr_zero(cq.cqe_cnt);
     ring_.cq_consumer = 0;
     cq_doorbell_ = DoorbellRecord(cq.dbrec);
+    interrupt_.attach(cq);
     ring_.wqes = static_cast<DataSegment*>(rwq.buf);
     rq_doorbell_ = DoorbellRecord(rwq.dbrec);
     ring_.mask = rwq.wqe_cnt - 1;
@@ -127,10 +133,15 @@ void RxQueue::destroy() {
     if (running_) {
         if (Status status = stop(); !status.ok()) {
             MLX5RAW_LOG(ERR, "%s", status.message.c_str());
+            running_ = false;
         }
     }
     wq_.reset();
     cq_.reset();
+    interrupt_.destroy();
+    if (ring_.mbufs != nullptr) {
+        free_mbufs();  // what a stop that failed left to the device
+    }
     rte_free(ring_.mbufs);
     ring_.mbufs = nullptr;
 }

@@ -12,6 +12,7 @@
 #include "drivers/net/mlx5raw/device.h"
 #include "drivers/net/mlx5raw/memory.h"
 #include "drivers/net/mlx5raw/prm.h"
+#include "drivers/net/mlx5raw/rx_interrupt.h"
 #include "drivers/net/mlx5raw/rx_path.h"
 #include "drivers/net/mlx5raw/rx_ring.h"
 #include "drivers/net/mlx5raw/status.h"
@@ -28,6 +29,7 @@ struct RxQueueConfig {
     rte_mempool* pool = nullptr;
     uint64_t offloads = 0;
     bool deferred_start = false;
+    bool interrupts = false;
 };
 
 class alignas(RTE_CACHE_LINE_SIZE) RxQueue {
@@ -55,6 +57,8 @@ class alignas(RTE_CACHE_LINE_SIZE) RxQueue {
     const RxQueueConfig& config() const { return config_; }
     RxCounters counters() const { return ring_.counters; }
     ibv_wq* wq() const { return wq_.get(); }
+    RxInterrupt& interrupt() { return interrupt_; }
+    const RxInterrupt& interrupt() const { return interrupt_; }
     bool running() const { return running_; }
     uint32_t segments_per_packet() const { return segments_; }
     uint32_t descriptors() const { return ring_.mask + 1; }
@@ -121,6 +125,7 @@ class alignas(RTE_CACHE_LINE_SIZE) RxQueue {
     MemoryTable* table_ = nullptr;
     bool running_ = false;
     uint8_t port_ = 0;
+    RxInterrupt interrupt_;
     CompletionQueue cq_;
     WorkQueue wq_;
 };

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "drivers/net/mlx5raw/priorities.h"
+#include "drivers/net/mlx5raw/rule.h"
 
 namespace tagwire::mlx5raw {
 Status SteeringSet::create(const Device& device, const std::vector<ibv_wq*>& queues,
@@ -59,10 +60,9 @@ Status SteeringSet::add_rules(const DestinationMatch& match) {
         if (flow == nullptr) {
             char address[RTE_ETHER_ADDR_FMT_SIZE];
             rte_ether_format_addr(address, sizeof(address), &match.address);
-            return failure(errno,
-                           "the device refuses the %s flow rule for %s: %s; flow rules need "
-                           "CAP_NET_RAW",
-                           name_of(type), address, strerror(errno));
+            const int error = errno;
+            return failure(error, "the device refuses the %s flow rule for %s: %s%s", name_of(type),
+                           address, strerror(error), remedy_for_rule(error));
         }
         rules_.push_back({match, type, std::move(flow)});
     }

@@ -46,6 +46,9 @@ Status TxQueue::to_reset() {
 }
 
 void TxQueue::recover() {
+    if (!running_) {
+        return;  // gave up before
+    }
     const auto& cqe = reinterpret_cast<const ErrorCqe&>(cqes_[cq_consumer_ & cq_mask_]);
     rte_io_rmb();
     const uint32_t level = counters_.recoveries == 0 ? RTE_LOG_WARNING : RTE_LOG_DEBUG;

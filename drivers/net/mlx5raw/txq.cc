@@ -131,10 +131,14 @@ void TxQueue::destroy() {
     if (running_) {
         if (Status status = stop(); !status.ok()) {
             MLX5RAW_LOG(ERR, "%s", status.message.c_str());
+            running_ = false;
         }
     }
     qp_.reset();
     cq_.reset();
+    if (mbufs_ != nullptr) {
+        release(segment_producer_);  // what a stop that failed left to the device
+    }
     rte_free(mbufs_);
     rte_free(pending_);
     mbufs_ = nullptr;

@@ -16,11 +16,13 @@ void report_destroy(const char* what, int error) {
     }
 }
 
-CompletionQueue create_completion_queue(ibv_context* context, uint32_t entries) {
+CompletionQueue create_completion_queue(ibv_context* context, uint32_t entries,
+                                        ibv_comp_channel* channel) {
     // libmlx5 rounds cqe + 1 up to a power of two. The entry size is fixed because
     // the environment (MLX5_CQE_SIZE) and the cache line size may change the default.
     ibv_cq_init_attr_ex attributes = {};
     attributes.cqe = entries - 1;
+    attributes.channel = channel;
     mlx5dv_cq_init_attr direct = {};
     direct.comp_mask = MLX5DV_CQ_INIT_ATTR_MASK_CQE_SIZE;
     direct.cqe_size = sizeof(Cqe);

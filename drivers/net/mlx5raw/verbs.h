@@ -21,6 +21,7 @@ void report_destroy(const char* what, int error);
 MLX5RAW_VERBS_OBJECT(Context, ibv_context, ibv_close_device);
 MLX5RAW_VERBS_OBJECT(ProtectionDomain, ibv_pd, ibv_dealloc_pd);
 MLX5RAW_VERBS_OBJECT(MemoryRegion, ibv_mr, ibv_dereg_mr);
+MLX5RAW_VERBS_OBJECT(CompletionChannel, ibv_comp_channel, ibv_destroy_comp_channel);
 MLX5RAW_VERBS_OBJECT(CompletionQueue, ibv_cq, ibv_destroy_cq);
 MLX5RAW_VERBS_OBJECT(WorkQueue, ibv_wq, ibv_destroy_wq);
 MLX5RAW_VERBS_OBJECT(IndirectionTable, ibv_rwq_ind_table, ibv_destroy_rwq_ind_table);
@@ -30,7 +31,9 @@ MLX5RAW_VERBS_OBJECT(Counters, ibv_counters, ibv_destroy_counters);
 
 #undef MLX5RAW_VERBS_OBJECT
 
-// A completion queue with exactly `entries` (a power of two) 64-byte entries.
-CompletionQueue create_completion_queue(ibv_context* context, uint32_t entries);
+// A completion queue with exactly `entries` (a power of two) 64-byte entries, and
+// with events on the channel if there is one.
+CompletionQueue create_completion_queue(ibv_context* context, uint32_t entries,
+                                        ibv_comp_channel* channel = nullptr);
 
 }  // namespace tagwire::mlx5raw
