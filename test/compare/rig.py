@@ -11,6 +11,7 @@ import sys
 import time
 
 DEADLINE = 120  # seconds for anything that a loaded machine may be slow at
+PATIENCE = 5  # seconds for frames that should come
 NETDEVS = ("sc0", "sc1")
 PCI = ("5cf0:00:00.0", "5cf0:00:00.1")
 CLONE_NEWNET = 0x40000000
@@ -61,8 +62,7 @@ class Stock:
     name = "net_mlx5"
 
     @staticmethod
-    def arguments(build, index, options=""):
-        del build
+    def arguments(index, options):
         return ["-a", f"{PCI[index]},dv_flow_en=0{options}"]
 
     @staticmethod
@@ -79,8 +79,7 @@ class Ours:
     name = "net_mlx5raw"
 
     @staticmethod
-    def arguments(build, index, options=""):
-        del build
+    def arguments(index, options):
         return ["--vdev", f"net_mlx5raw{index},ibdev=mlx5_{index}{options}"]
 
     @staticmethod
@@ -99,29 +98,35 @@ class Testpmd:
     sink.pcap (a file per queue). Forwarding pairs the ports as (source, first), (second, sink).
     """
 
-    def __init__(self, build, driver, folder, queues=1, options="", arguments=(), pool=16384,
-                 mode="io"):
+    def __init__(self, build, driver, folder, queues=1, devargs=None, arguments=(), pool=16384):
+        """`devargs`: {driver name: ",name=value"} where a driver needs one."""
+        extra = (devargs or {}).get(driver.name, "")
         self.driver = driver
         self.folder = folder
+        self.queues = queues
         self.log = ""
         sources = [f"rx_pcap={folder}/source{q}.pcap" for q in range(queues)]
         backs = [f"tx_pcap={folder}/back{q}.pcap" for q in range(queues)]
         nothing = [f"rx_pcap={folder}/nothing.pcap" for _ in range(queues)]
         sinks = [f"tx_pcap={folder}/sink{q}.pcap" for q in range(queues)]
         write_pcap(f"{folder}/nothing.pcap", [])
+        for queue in range(queues):
+            if not os.path.exists(f"{folder}/source{queue}.pcap"):
+                write_pcap(f"{folder}/source{queue}.pcap", [])
         # stdbuf: through a pipe testpmd would keep its output until a buffer is full.
         command = [f"{build}/drivers/softcx/softcx-run", "--netdev", ",".join(NETDEVS),
                    "--mode", "step", "--", "stdbuf", "-oL", "dpdk-testpmd", "-l", "0,1",
                    "-d", f"{build}/drivers/softcx/dpdk/librte_softcx_step.so",
                    *driver.plugins(build), "--no-huge", "-m", "1024", "--no-shconf",
                    "--no-telemetry", "--file-prefix", f"compare{os.getpid()}",
-                   *driver.arguments(build, 0, options), *driver.arguments(build, 1, options),
+                   *driver.arguments(0, extra), *driver.arguments(1, extra),
                    "--vdev", "net_pcap0," + ",".join(sources + backs),
                    "--vdev", "net_pcap1," + ",".join(nothing + sinks),
                    # --no-flush-rx: testpmd would begin with throwing the files' frames away.
                    "--", "-i", "--no-flush-rx", "--no-mlockall", "--nb-cores=1",
-                   f"--rxq={queues}", f"--txq={queues}", f"--total-num-mbufs={pool}",
-                   f"--forward-mode={mode}", *arguments]
+                   f"--rxq={queues}", f"--txq={queues}",
+                   "--rxd=1024", "--txd=1024", f"--total-num-mbufs={pool}",
+                   *arguments]
         options = ":".join(filter(None, [os.environ.get("ASAN_OPTIONS"), "detect_leaks=0"]))
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=subprocess.STDOUT, bufsize=0,
@@ -129,6 +134,7 @@ class Testpmd:
         self.read_until("testpmd> ")
         self.ports = self.find_ports()
         self.command("set portlist {source},{out},{in},{sink}".format(**self.ports))
+        self.command("set promisc all on")
 
     def find_ports(self):
         names = dict(re.findall(r"Infos for port (\d+) .*?Device name: (\S+)",
@@ -158,7 +164,11 @@ class Testpmd:
     def command(self, line):
         # The prompt's echo of a command may come before the output of the one before;
         # the answer to an unknown word marks the end.
-        self.process.stdin.write(f"{line}\nend-of-output\n".encode())
+        try:
+            self.process.stdin.write(f"{line}\nend-of-output\n".encode())
+        except BrokenPipeError:
+            rest = self.process.stdout.read().decode(errors="replace")
+            raise Failed(f"testpmd ended, {self.process.wait()}:\n{(self.log + rest)[-4000:]}") from None
         return self.read_until("Command not found")
 
     def wait(self, line, condition, message):
@@ -184,6 +194,75 @@ class Testpmd:
                   lambda text: int(re.search(r"TX-packets: (\d+)", text).group(1)) >= count,
                   f"{count} frames did not arrive")
 
+    def send(self, frames, mode="io"):
+        """Sends `frames` out of the first port; they wait in the rings of the second. Returns
+        what testpmd says of the forwarding."""
+        self.command(f"port stop {self.ports['source']}")  # starting opens the files again
+        for queue in range(self.queues):
+            write_pcap(f"{self.folder}/source{queue}.pcap", frames[queue::self.queues])
+        self.command(f"port start {self.ports['source']}")
+        wanted = self.stats("source")["RX-packets"] + len(frames)
+        self.start(mode, "source", "out")
+        self.wait(f"show port stats {self.ports['source']}",
+                  lambda text: int(re.search(r"RX-packets: (\d+)", text).group(1)) >= wanted,
+                  "the frames are not sent")
+        return self.command("stop")
+
+    def start_loop(self, bursts):
+        """Frames of testpmd's own go round between the two ports, until stop_loop()."""
+        self.command("set fwd io")
+        self.command("set portlist {out},{in}".format(**self.ports))
+        self.command(f"start tx_first {bursts}")
+
+    def stop_loop(self):
+        """Takes what is still on the way."""
+        self.command("stop")
+        self.start("rxonly", "out", "in")
+        time.sleep(0.1)
+        self.command("stop")
+
+    def receive(self, expected, mode="io"):
+        """The frames that wait at the second port, by queue. After `expected` frames it waits
+        a moment for those that should not come; too few are no error here."""
+        before = self.stats("sink")["TX-packets"]
+        self.start(mode, "in", "sink")
+        end = time.monotonic() + PATIENCE
+        while self.stats("sink")["TX-packets"] < before + expected and time.monotonic() < end:
+            time.sleep(0.01)
+        time.sleep(0.05)
+        self.command("stop")
+        self.command(f"port stop {self.ports['sink']}")  # closes the files
+        frames = [read_pcap(f"{self.folder}/sink{queue}.pcap") for queue in range(self.queues)]
+        self.command(f"port start {self.ports['sink']}")
+        return frames
+
+    def receive_descriptions(self, expected):
+        """What the second port says of each frame (testpmd's verbose output)."""
+        self.command("set verbose 1")
+        start = len(self.log)
+        self.start("rxonly", "in", "sink")
+        end = time.monotonic() + PATIENCE
+        while self.log.count("ol_flags: ", start) < expected and time.monotonic() < end:
+            time.sleep(0.01)
+            self.command(f"show port stats {self.ports['in']}")
+        time.sleep(0.05)
+        self.command("stop")
+        self.command("set verbose 0")
+        return parse_descriptions(self.log[start:])
+
+    def reconfigure(self, role, *lines):
+        """Commands for a port that must be stopped meanwhile; what they said."""
+        self.command(f"port stop {self.ports[role]}")
+        said = "".join(self.command(line) for line in lines)
+        text = self.command(f"port start {self.ports[role]}")
+        check("Fail" not in text, f"port {role} does not start:\n{said}{text}")
+        return said + text
+
+    def start(self, mode, first, second):
+        self.command(f"set fwd {mode}")
+        self.command(f"set portlist {self.ports[first]},{self.ports[second]}")
+        self.command("start")
+
     def check_mbufs(self):
         """After `stop`: every mbuf comes back when the ports are stopped."""
         self.command("port stop all")
@@ -206,6 +285,21 @@ class Testpmd:
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()
+
+
+def parse_descriptions(text):
+    """[{field: text}] of testpmd's lines about received packets. Pieces of its prompt, which
+    another thread writes, may stand before a line."""
+    found = []
+    pattern = r"(src=\S+ - dst=\S+ [^\n]*- length=[^\n]*)\n[^\n]*?ol_flags: ([^\n]*)"
+    for line, flags in re.findall(pattern, text):
+        fields = dict(part.split("=", 1) for part in line.split(" - ") if "=" in part)
+        for name in ("hw ptype", "sw ptype"):
+            match = re.search(rf"{name}: ([^-]*)", line)
+            fields[name] = match.group(1).strip() if match else ""
+        fields["flags"] = " ".join(sorted(flags.split()))
+        found.append({key.strip(): value.strip() for key, value in fields.items()})
+    return found
 
 
 def write_pcap(path, frames):

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "drivers/softcx/uverbs/ioctl.h"
 
+#include <net/if.h>
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/ib_user_ioctl_verbs.h>
 #include <rdma/ib_user_verbs.h>
@@ -14,6 +15,7 @@
 #include <span>
 
 #include "drivers/softcx/log.h"
+#include "drivers/softcx/model/machine.h"
 #include "drivers/softcx/model/port.h"
 #include "drivers/softcx/uverbs/attributes.h"
 #include "drivers/softcx/uverbs/command.h"
@@ -53,13 +55,21 @@ int invoke_write(Context& context, const Attributes& attributes) {
     return 0;
 }
 
-ib_uverbs_gid_entry describe_gid(const Gid& gid, GidType type, uint32_t index) {
+// Zero: the device has no network device.
+uint32_t netdev_index(const Device& device) {
+    const std::string* name = machine().configuration.netdev_of(device.index);
+    return name == nullptr ? 0 : ::if_nametoindex(name->c_str());
+}
+
+ib_uverbs_gid_entry describe_gid(const Device& device, const Gid& gid, GidType type,
+                                 uint32_t index) {
     ib_uverbs_gid_entry entry{};
     static_assert(sizeof(entry.gid) == sizeof(gid));
     std::memcpy(entry.gid, gid.data(), gid.size());
     entry.gid_index = index;
     entry.port_num = kPortNumber;
     entry.gid_type = static_cast<uint32_t>(type);
+    entry.netdev_ifindex = netdev_index(device);
     return entry;
 }
 
@@ -87,7 +97,7 @@ int query_gid_entry(Context& context, const Attributes& attributes) {
         if (!gid_entry(context.device.port, index, gid, type))
             return ENODATA;
     }
-    write_response(response, describe_gid(gid, type, index));
+    write_response(response, describe_gid(context.device, gid, type, index));
     attributes.mark_written(UVERBS_ATTR_QUERY_GID_ENTRY_RESP_ENTRY);
     return 0;
 }
@@ -121,7 +131,7 @@ int query_gid_table(Context& context, const Attributes& attributes) {
         if ((found + 1) * entry_size > entries.size())
             return EINVAL;
         write_response(entries.subspan(found * entry_size, entry_size),
-                       describe_gid(gid, type, index));
+                       describe_gid(context.device, gid, type, index));
         ++found;
     }
     write_response(count, found);

@@ -84,7 +84,7 @@ std::string guid_text(uint64_t guid) {
     return in_groups(bytes, 8);
 }
 
-void write_port(const fs::path& folder, const Port& port) {
+void write_port(const fs::path& folder, const Port& port, const std::string* netdev) {
     write_file(folder / "state", "4: ACTIVE");
     write_file(folder / "phys_state", "5: LinkUp");
     write_file(folder / "rate", "100 Gb/sec (4X EDR)");
@@ -105,9 +105,12 @@ void write_port(const fs::path& folder, const Port& port) {
         const bool used = gid_entry(port, index, gid, type);
         const std::string name = std::to_string(index);
         write_file(folder / "gids" / name, in_groups(gid.data(), 16));
-        if (used)
-            write_file(folder / "gid_attrs/types" / name,
-                       type == GidType::kRoceV1 ? "IB/RoCE v1" : "RoCE v2");
+        if (!used)
+            continue;
+        write_file(folder / "gid_attrs/types" / name,
+                   type == GidType::kRoceV1 ? "IB/RoCE v1" : "RoCE v2");
+        if (netdev != nullptr)
+            write_file(folder / "gid_attrs/ndevs" / name, *netdev);
     }
 }
 
@@ -144,7 +147,7 @@ void write_device(const fs::path& sys, const Device& device) {
     write_file(folder / "hca_type", kHcaType);
     write_file(folder / "hw_rev", "0");
     write_parent(sys, folder, device);
-    write_port(folder / "ports/1", device.port);
+    write_port(folder / "ports/1", device.port, machine().configuration.netdev_of(device.index));
 }
 
 // Folders of processes that were killed: their lock is free.
