@@ -122,17 +122,17 @@ int main(int argc, char** argv) {
         sides[i].wire.other = &sides[1 - i].wire;
         sides[i].wire.nic_checksums = nic;
         sides[i].transport = Transport::create(config, sides[i].wire, clock, nullptr);
-        sides[i].transport->open_endpoint(0);
+        sides[i].transport->open_endpoint(0, kNoKey);
     }
     EndpointAddress receiver;
     receiver.ip = {10, 0, 0, 2};
     receiver.udp_port = 4791;
     PeerId peer;
-    sides[0].transport->open_peer(0, receiver, &peer);
+    sides[0].transport->open_peer(0, receiver, kNoKey, &peer);
 
     std::vector<Message> messages(per_batch);
     for (Message& message : messages) {
-        message.send.header = {0x1234, 0, 8, kTagged};
+        message.send.header = {0x1234, 0, 8};
         message.send.iov[0] = {message.payload, 8};
         message.send.iov_count = 1;
     }

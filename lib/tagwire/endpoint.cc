@@ -71,7 +71,8 @@ int Endpoint::enable() {
                                         worker_.match_seed() + 1};
     const size_t posted_bytes = match::PostedQueue::bytes_needed(posted);
     match_memory_ = Pages(posted_bytes + match::UnexpectedQueue::bytes_needed(unexpected));
-    if (const int error = worker_.transport().open_endpoint(number_); error != 0) {
+    if (const int error = worker_.transport().open_endpoint(number_, transport::kNoKey);
+        error != 0) {
         return fail(-error, "tw_ep_enable: the transport does not open endpoint %u: %s", number_,
                     tw_strerror(error));
     }

@@ -28,6 +28,7 @@ void Endpoint::message_arrived(IncomingMessage& message) noexcept {
     unexpected->message = &message;
     transport::user_of(message) = unexpected;
     unexpected_->append(pool.index_of(unexpected), tag, peer);
+    worker_.transport().keep(message);
     CoreCounters& counters = worker_.counters();
     counters.unexpected_peak = std::max<uint64_t>(counters.unexpected_peak, pool.in_use());
 }

@@ -78,7 +78,8 @@ int Endpoint::send(const iovec* iov, size_t count, tw_addr dest, uint64_t tag,
     }
     operation.header.tag = tag;
     operation.header.data = 0;
-    operation.header.flags = transport::kTagged;
+    operation.header.kind = transport::MessageKind::kTagged;
+    operation.header.flags = 0;
     operation.user = request;
     operation.state = {};
     request->endpoint = this;
@@ -186,7 +187,8 @@ int Endpoint::open_peer(tw_addr address, PeerId* peer) noexcept {
     if (address >= peers_.size()) {
         peers_.resize(av_->size(), transport::kNoPeer);
     }
-    if (const int error = worker_.transport().open_peer(number_, *remote, peer); error != 0) {
+    if (const int error = worker_.transport().open_peer(number_, *remote, transport::kNoKey, peer);
+        error != 0) {
         return fail(-error, "no session to %s: %s%s", transport::format(*remote).c_str(),
                     tw_strerror(error), error == -ENOSPC ? " (max_peers)" : "");
     }

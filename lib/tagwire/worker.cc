@@ -51,7 +51,8 @@ void Worker::handle(const Event& event) {
 void Worker::message_arrived(IncomingMessage& message) {
     transport::user_of(message) = nullptr;
     Endpoint* endpoint = endpoint_of(transport::peer_of(message));
-    if (endpoint == nullptr || (transport::header_of(message).flags & transport::kTagged) == 0) {
+    if (endpoint == nullptr ||
+        transport::header_of(message).kind != transport::MessageKind::kTagged) {
         ++counters_.unwanted;
         transport_->discard(message);
         return;

@@ -36,33 +36,83 @@ int Engine::accept(IncomingMessage& message, ReceiveOperation& operation) noexce
         if (more_to_come) {
             stop_expecting(s, message);
         }
-        if (ask) {
-            queue_grant(s, message, limit, true);
-        }
+        answer(
+            s, message, ask ? limit : 0,
+            wire::kGrantMatched | wire::kGrantDelivered | (more_to_come ? wire::kGrantFinal : 0));
         free_message(&message);
         return 1;
     }
     ++s.receives;
-    if (ask) {
-        queue_grant(s, message, limit, limit < message.header.length);
-    }
+    answer(s, message, ask ? limit : 0,
+           wire::kGrantMatched | (limit < message.header.length ? wire::kGrantFinal : 0));
     watch(s, was_busy);
     return 0;
 }
 
+void Engine::keep(IncomingMessage& message) noexcept {
+    if (message.is(kInline) || message.is(kLost)) {
+        return;
+    }
+    message.set(kKept);
+    if (message.complete()) {
+        answer(sessions_[message.peer], message, 0, wire::kGrantDelivered);
+    }
+}
+
 void Engine::discard(IncomingMessage& message) noexcept {
+    drop(message, wire::kGrantMatched | wire::kGrantDelivered, 0);
+}
+
+void Engine::refuse(IncomingMessage& message, uint16_t error) noexcept {
+    drop(message, wire::kGrantRefused, error);
+}
+
+void Engine::drop(IncomingMessage& message, uint16_t notes, uint16_t refusal) noexcept {
     if (message.is(kLost)) {
         return;  // its kMessageLost is on the way
     }
     Session& s = sessions_[message.peer];
     drop_held(message);
-    if (message.is(kIndexed)) {
-        stop_expecting(s, message);
-        if (message.header.length > s.eager_window) {
-            queue_grant(s, message, 0, true);
+    if (!message.is(kInline)) {
+        uint16_t flags = notes;
+        if (message.is(kIndexed)) {
+            stop_expecting(s, message);
+            flags |= wire::kGrantFinal;
         }
+        message.refusal = refusal;
+        answer(s, message, 0, flags);
     }
     free_message(&message);
+}
+
+// Tells the sender what it waits for: how far it may send, and the notes that it wants.
+void Engine::answer(Session& s, IncomingMessage& message, uint32_t granted,
+                    uint16_t flags) noexcept {
+    uint8_t& wants = message.header.flags;
+    uint16_t wanted = 0;
+    if ((wants & kWantsMatchNote) != 0) {
+        wanted |= wire::kGrantMatched | wire::kGrantRefused;
+    }
+    if ((wants & kWantsDeliveryNote) != 0) {
+        wanted |= wire::kGrantDelivered | wire::kGrantRefused;
+    }
+    if ((flags & wire::kGrantFinal) != 0 && message.header.length > s.eager_window) {
+        wanted |= wire::kGrantFinal | wire::kGrantRefused;  // it waits for a grant
+    }
+    flags &= wanted;
+    // Message ids of a session that ended mean nothing in the next one.
+    const bool heard = s.state == SessionState::kEstablished &&
+                       message.session == static_cast<uint32_t>(s.generation);
+    if ((flags == 0 && granted == 0) || !heard) {
+        return;
+    }
+    if ((flags & wire::kGrantMatched) != 0) {
+        wants &= static_cast<uint8_t>(~kWantsMatchNote);
+    }
+    if ((flags & wire::kGrantDelivered) != 0) {
+        wants &= static_cast<uint8_t>(~kWantsDeliveryNote);
+    }
+    queue_grant(s, message, granted, flags);
 }
 
 void Engine::deliver_held(IncomingMessage& message) noexcept {
@@ -116,13 +166,17 @@ void Engine::stop_expecting(Session& s, IncomingMessage& message) noexcept {
     }
 }
 
+// One that still waits to be sent takes up what is new.
 void Engine::queue_grant(Session& s, IncomingMessage& message, uint32_t granted,
-                         bool last) noexcept {
-    message.granted = granted;
-    message.set(kGrantQueued);
-    if (last) {
-        message.set(kGrantLast);
+                         uint16_t flags) noexcept {
+    if (message.is(kGrantQueued)) {
+        message.granted = std::max(message.granted, granted);
+        message.grant_flags |= flags;
+        return;
     }
+    message.granted = granted;
+    message.grant_flags = flags;
+    message.set(kGrantQueued);
     message.next_grant = nullptr;
     (s.grants != nullptr ? s.grants_last->next_grant : s.grants) = &message;
     s.grants_last = &message;

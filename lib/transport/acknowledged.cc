@@ -100,13 +100,21 @@ void Engine::messages_done(Session& s, SendOperation& first, uint32_t count) noe
 
 void Engine::packet_of_message_done(Session& s, SendOperation& operation) noexcept {
     --operation.state.unacked_packets;
-    if (operation.state.unacked_packets == 0 && operation.state.sent == operation.state.end) {
-        leave_stage(s, operation);
-        finish_send(s, operation, 0);
+    finish_if_done(s, operation);
+}
+
+void Engine::finish_if_done(Session& s, SendOperation& operation) noexcept {
+    const auto& state = operation.state;
+    if (state.unacked_packets == 0 && state.sent == state.end && state.awaited == 0) {
+        finish_send(s, operation, -int{state.refusal});
     }
 }
 
 void Engine::finish_send(Session& s, SendOperation& operation, int status) noexcept {
+    leave_transfers(s, operation);
+    if (operation.state.indexed) {
+        outgoing_.erase(&operation);
+    }
     SendOperation* const next = operation.state.next;
     SendOperation* const previous = operation.state.previous;
     (previous != nullptr ? previous->state.next : s.oldest) = next;
@@ -120,51 +128,52 @@ void Engine::finish_send(Session& s, SendOperation& operation, int status) noexc
 }
 
 void Engine::receive_grant(Session& s, const wire::GrantHeader& grant) noexcept {
-    SendOperation* operation = s.awaiting;
-    while (operation != nullptr && operation->state.message_id != grant.message_id) {
-        operation = operation->state.next_large;
-    }
+    SendOperation* operation = outgoing_.find(s.id, grant.message_id);
     if (operation == nullptr) {
         return;  // for a message that needs none any more
     }
     auto& state = operation->state;
+    const uint16_t flags = grant.flags;
     const auto length = static_cast<uint32_t>(operation->header.length);
     state.granted = std::max(state.granted, std::min<uint32_t>(grant.granted, length));
-    if ((grant.flags & wire::kGrantFinal) != 0) {
+    state.awaited = static_cast<uint8_t>(state.awaited & ~flags);
+    if ((flags & wire::kGrantRefused) != 0) {
+        state.awaited = 0;
+        state.refusal = grant.status;
+    }
+    if ((flags & wire::kGrantFinal) != 0) {
         state.end = std::max(state.sent, state.granted);
     }
+    make_ready(s);
     if (s.unsent == operation) {  // its eager part is not out yet
         if (state.sent < state.end) {
             return;
         }
         s.unsent = state.next;
     }
-    if (state.sent < std::min(state.granted, state.end)) {
+    if (state.sent == state.end) {
+        leave_transfers(s, *operation);
+        finish_if_done(s, *operation);
+    } else if (state.sent < state.granted && !state.transfers) {
         begin_transfer(s, *operation);
-    } else if (state.sent == state.end && state.unacked_packets == 0) {
-        leave_stage(s, *operation);
-        finish_send(s, *operation, 0);
     }
-    make_ready(s);
 }
 
-// Out of the list that its stage keeps it in.
-void Engine::leave_stage(Session& s, SendOperation& operation) noexcept {
-    using Stage = SendOperation::TransportState::Stage;
-    if (operation.state.stage == Stage::kEager) {
+void Engine::leave_transfers(Session& s, SendOperation& operation) noexcept {
+    if (!operation.state.transfers) {
         return;
     }
-    SendOperation** at = operation.state.stage == Stage::kAwaitsGrant ? &s.awaiting : &s.transfers;
+    SendOperation** at = &s.transfers;
     SendOperation* prior = nullptr;
     while (*at != &operation) {
         prior = *at;
-        at = &prior->state.next_large;
+        at = &prior->state.next_transfer;
     }
-    *at = operation.state.next_large;
+    *at = operation.state.next_transfer;
     if (&operation == s.transfers_last) {
         s.transfers_last = prior;
     }
-    operation.state.stage = Stage::kEager;
+    operation.state.transfers = false;
 }
 
 }  // namespace tagwire::transport

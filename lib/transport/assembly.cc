@@ -25,21 +25,36 @@ uint64_t load64(const uint8_t* at) noexcept {
 const uint8_t* read_record(const uint8_t* at, MessageHeader& header) noexcept {
     const uint16_t bits = *reinterpret_cast<const wire::be16*>(at);
     at += 2;
+    header.kind = MessageKind::kUntagged;
     header.flags = 0;
     header.tag = 0;
     header.data = 0;
     header.length = bits & wire::kRecordLengthMask;
     if ((bits & wire::kRecordTagged) != 0) [[likely]] {
-        header.flags = kTagged;
+        header.kind = MessageKind::kTagged;
         header.tag = load64(at);
         at += 8;
     }
     if ((bits & wire::kRecordHasData) != 0) {
-        header.flags |= kHasData;
+        header.flags = kHasData;
         header.data = load64(at);
         at += 8;
     }
     return at;
+}
+
+MessageHeader header_of(const wire::FirstHeader& first) noexcept {
+    const uint16_t flags = first.flags;
+    MessageHeader header;
+    header.tag = first.tag;
+    header.data = first.data;
+    header.length = first.length;
+    header.kind = static_cast<MessageKind>(flags & wire::kFirstKindMask);
+    header.flags = static_cast<uint8_t>(
+        ((flags & wire::kFirstHasData) != 0 ? kHasData : 0) |
+        ((flags & wire::kFirstWantsMatchNote) != 0 ? kWantsMatchNote : 0) |
+        ((flags & wire::kFirstWantsDeliveryNote) != 0 ? kWantsDeliveryNote : 0));
+    return header;
 }
 
 void copy_small(uint8_t* to, const uint8_t* from, uint32_t length) noexcept {
@@ -148,12 +163,9 @@ Counter Engine::receive_first(Session& s, rte_mbuf* packet, const wire::FrameVie
         message->units = 0;
     }
     ++message->units;
-    message->header.length = length;
-    message->header.tag = first.tag;
-    message->header.data = first.data;
-    message->header.flags = ((first.flags & wire::kFirstTagged) != 0 ? kTagged : 0u) |
-                            ((first.flags & wire::kFirstHasData) != 0 ? kHasData : 0u);
+    message->header = header_of(first);
     message->limit = length;
+    message->session = static_cast<uint32_t>(s.generation);
     message->set(kHeaderKnown);
     if (here > 0) {
         hold(*message, packet, view.payload + sizeof(wire::FirstHeader), 0, here);
@@ -337,7 +349,10 @@ void Engine::assembled(Session& s, IncomingMessage& message) noexcept {
     stop_expecting(s, message);
     if (message.is(kAccepted)) {
         --s.receives;
+        answer(s, message, 0, wire::kGrantDelivered);
         finish_receive(message, 0);
+    } else if (message.is(kKept)) {
+        answer(s, message, 0, wire::kGrantDelivered);
     }
 }
 

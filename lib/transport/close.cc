@@ -110,7 +110,7 @@ void Engine::fail_sends(Session& s, int status) noexcept {
     while (s.oldest != nullptr) {
         finish_send(s, *s.oldest, status);
     }
-    s.unsent = s.awaiting = s.transfers = s.transfers_last = nullptr;
+    s.unsent = s.transfers = s.transfers_last = nullptr;
 }
 
 void Engine::fail_receives(Session& s, int status) noexcept {

@@ -42,6 +42,7 @@ namespace tagwire::transport {
     X(drop_cookie)          /* absent is fine, wrong or expired is not */           \
     X(drop_stale_handshake) /* answer to nothing that is under way */               \
     X(drop_refused)         /* hello that was refused */                            \
+    X(drop_refused_key)     /* hello with a wrong authorization key */              \
     X(drop_foreign_reset)                                                           \
     X(drop_arp_not_for_us)                                                          \
     X(drop_arp_conflict) /* another station says that it has our address */         \

@@ -106,6 +106,7 @@ Engine::Engine(const TransportConfig& config, PacketIo& io, Clock& clock)
       messages_(receive_units(config)),
       fragments_(receive_units(config)),
       index_(receive_units(config)),
+      outgoing_(receive_units(config)),
       budget_(receive_units(config), config.max_peers),
       timers_(config.max_peers),
       config_(config),
@@ -128,8 +129,15 @@ Engine::~Engine() {
     fragments_.for_each([](Fragment& fragment) { rte_pktmbuf_free(fragment.packet); });
 }
 
-int Engine::open_endpoint(uint16_t endpoint) {
-    return endpoints_.insert(endpoint).second ? 0 : -EEXIST;
+int Engine::open_endpoint(uint16_t endpoint, KeyDigest key) {
+    return endpoints_.try_emplace(endpoint, std::set<KeyDigest>{key}).second ? 0 : -EEXIST;
+}
+
+void Engine::add_key(uint16_t endpoint, KeyDigest key) {
+    const auto found = endpoints_.find(endpoint);
+    if (found != endpoints_.end()) {
+        found->second.insert(key);
+    }
 }
 
 int Engine::close_endpoint(uint16_t endpoint) {
@@ -150,20 +158,22 @@ int Engine::close_endpoint(uint16_t endpoint) {
     return 0;
 }
 
-PeerId Engine::find_peer(uint16_t local_endpoint, const EndpointAddress& remote) const {
+PeerId Engine::find_peer(uint16_t local_endpoint, const EndpointAddress& remote,
+                         KeyDigest key) const {
     const auto found =
-        peer_index_.find({host_key(remote), uint32_t{local_endpoint} << 16 | remote.endpoint});
+        peer_index_.find({host_key(remote), uint32_t{local_endpoint} << 16 | remote.endpoint, key});
     return found == peer_index_.end() ? kNoPeer : found->second;
 }
 
-int Engine::open_peer(uint16_t local_endpoint, const EndpointAddress& remote, PeerId* peer) {
+int Engine::open_peer(uint16_t local_endpoint, const EndpointAddress& remote, KeyDigest key,
+                      PeerId* peer) {
     uint32_t ip;
     std::memcpy(&ip, remote.ip.data(), sizeof(ip));
     if (remote.family != AddressFamily::kIpv4 || ip == 0 || remote.udp_port == 0 ||
         !endpoints_.contains(local_endpoint)) {
         return -EINVAL;
     }
-    const PeerId known = find_peer(local_endpoint, remote);
+    const PeerId known = find_peer(local_endpoint, remote, key);
     if (known != kNoPeer) {
         *peer = known;
         return 0;
@@ -176,8 +186,9 @@ int Engine::open_peer(uint16_t local_endpoint, const EndpointAddress& remote, Pe
     s.id = id;
     s.remote = remote;
     s.local_endpoint = local_endpoint;
+    s.key = key;
     s.loss_deadline = s.reorder_deadline = s.persist_deadline = s.keepalive_deadline = kNever;
-    peer_index_[{host_key(remote), uint32_t{local_endpoint} << 16 | remote.endpoint}] = id;
+    peer_index_[{host_key(remote), uint32_t{local_endpoint} << 16 | remote.endpoint, key}] = id;
     const auto [host, added] = host_index_.try_emplace(host_key(remote), id);
     s.next_same_host = added ? kNoPeer : host->second;
     host->second = id;

@@ -13,6 +13,7 @@
 
 #include <map>
 #include <set>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -32,23 +33,29 @@ class Engine final : public Transport {
     Engine(const TransportConfig& config, PacketIo& io, Clock& clock);
     ~Engine() override;
 
-    int open_endpoint(uint16_t endpoint) override;
+    int open_endpoint(uint16_t endpoint, KeyDigest key) override;
+    void add_key(uint16_t endpoint, KeyDigest key) override;
     int close_endpoint(uint16_t endpoint) override;
-    int open_peer(uint16_t local_endpoint, const EndpointAddress& remote, PeerId* peer) override;
+    int open_peer(uint16_t local_endpoint, const EndpointAddress& remote, KeyDigest key,
+                  PeerId* peer) override;
     const EndpointAddress& address_of(PeerId peer) const override { return sessions_[peer].remote; }
     uint16_t local_endpoint_of(PeerId peer) const override {
         return sessions_[peer].local_endpoint;
     }
+    KeyDigest key_of(PeerId peer) const override { return sessions_[peer].key; }
+    bool is_busy(PeerId peer) const override { return sessions_[peer].busy(); }
     int send(PeerId peer, SendOperation& operation) noexcept override;
     int accept(IncomingMessage& message, ReceiveOperation& operation) noexcept override;
+    void keep(IncomingMessage& message) noexcept override;
     void discard(IncomingMessage& message) noexcept override;
+    void refuse(IncomingMessage& message, uint16_t error) noexcept override;
     uint32_t poll(std::span<Event> events) noexcept override;
     uint64_t next_deadline_ns() const noexcept override;
     bool quiesce() noexcept override;
     const Counters& counters() const noexcept override { return counters_; }
 
   private:
-    using PeerKey = std::pair<uint64_t, uint32_t>;  // IP and port; both endpoints
+    using PeerKey = std::tuple<uint64_t, uint32_t, KeyDigest>;  // IP and port; both endpoints
     struct Neighbour {
         wire::Mac mac{};
         uint64_t learned_ns = 0;
@@ -57,7 +64,7 @@ class Engine final : public Transport {
     };
 
     // engine.cc
-    PeerId find_peer(uint16_t local_endpoint, const EndpointAddress& remote) const;
+    PeerId find_peer(uint16_t local_endpoint, const EndpointAddress& remote, KeyDigest key) const;
     void free_finished() noexcept;
     void note_clock(uint64_t now) noexcept;
     void report(EventType type, Session& s, int status) noexcept;
@@ -104,7 +111,10 @@ class Engine final : public Transport {
     void release_units(Session& s, uint32_t units) noexcept;
     void free_message(IncomingMessage* message) noexcept;
     void stop_expecting(Session& s, IncomingMessage& message) noexcept;
-    void queue_grant(Session& s, IncomingMessage& message, uint32_t granted, bool last) noexcept;
+    void drop(IncomingMessage& message, uint16_t notes, uint16_t refusal) noexcept;
+    void answer(Session& s, IncomingMessage& message, uint32_t granted, uint16_t flags) noexcept;
+    void queue_grant(Session& s, IncomingMessage& message, uint32_t granted,
+                     uint16_t flags) noexcept;
     void finish_receive(IncomingMessage& message, int status) noexcept;
     void list_partial(Session& s, IncomingMessage& message) noexcept;
     void unlist_partial(Session& s, IncomingMessage& message) noexcept;
@@ -119,7 +129,8 @@ class Engine final : public Transport {
     void packet_of_message_done(Session& s, SendOperation& operation) noexcept;
     void finish_send(Session& s, SendOperation& operation, int status) noexcept;
     void receive_grant(Session& s, const wire::GrantHeader& grant) noexcept;
-    void leave_stage(Session& s, SendOperation& operation) noexcept;
+    void finish_if_done(Session& s, SendOperation& operation) noexcept;
+    void leave_transfers(Session& s, SendOperation& operation) noexcept;
 
     // loss.cc
     void detect_losses(Session& s) noexcept;
@@ -228,7 +239,8 @@ class Engine final : public Transport {
     EventQueue events_;
     Pool<IncomingMessage> messages_;
     Pool<Fragment> fragments_;
-    MessageIndex index_;
+    MessageIndex<IncomingLinks> index_;
+    MessageIndex<OutgoingLinks> outgoing_;
     ReceiveBudget budget_;
     bool receive_pool_known_ = false;
     uint32_t held_units_ = 0;
@@ -251,7 +263,7 @@ class Engine final : public Transport {
     uint64_t incarnation_;
     uint32_t max_window_;
     bool announced_address_ = false;
-    std::set<uint16_t> endpoints_;
+    std::map<uint16_t, std::set<KeyDigest>> endpoints_;  // with the keys that they have
     std::map<PeerKey, PeerId> peer_index_;
     std::unordered_map<uint64_t, PeerId> host_index_;  // IP and port: chain of peers
     std::unordered_map<uint32_t, Neighbour> neighbours_;

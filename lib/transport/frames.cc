@@ -35,7 +35,7 @@ uint8_t* write_record(uint8_t* at, const SendOperation& operation) noexcept {
     uint32_t bits = length;
     uint8_t* const start = at;
     at += 2;
-    if ((header.flags & kTagged) != 0) [[likely]] {
+    if (header.kind == MessageKind::kTagged) [[likely]] {
         bits |= wire::kRecordTagged;
         *reinterpret_cast<wire::be64*>(at) = header.tag;
         at += 8;
@@ -68,9 +68,11 @@ uint8_t* write_extension(uint8_t* at, const TxSlot& slot) noexcept {
         }
         case wire::PacketType::kFirst: {
             const MessageHeader& header = slot.operation->header;
-            const auto flags =
-                static_cast<uint16_t>(((header.flags & kTagged) != 0 ? wire::kFirstTagged : 0) |
-                                      ((header.flags & kHasData) != 0 ? wire::kFirstHasData : 0));
+            const auto flags = static_cast<uint16_t>(
+                static_cast<uint16_t>(header.kind) |
+                ((header.flags & kHasData) != 0 ? wire::kFirstHasData : 0) |
+                ((header.flags & kWantsMatchNote) != 0 ? wire::kFirstWantsMatchNote : 0) |
+                ((header.flags & kWantsDeliveryNote) != 0 ? wire::kFirstWantsDeliveryNote : 0));
             *reinterpret_cast<wire::FirstHeader*>(at) = {slot.message_id,
                                                          static_cast<uint32_t>(header.length),
                                                          flags, header.tag, header.data};
@@ -82,8 +84,8 @@ uint8_t* write_extension(uint8_t* at, const TxSlot& slot) noexcept {
             at += sizeof(wire::FragmentHeader);
             break;
         default:
-            *reinterpret_cast<wire::GrantHeader*>(at) = {
-                slot.message_id, slot.offset, slot.last ? uint32_t{wire::kGrantFinal} : 0u};
+            *reinterpret_cast<wire::GrantHeader*>(at) = {slot.message_id, slot.offset, slot.length,
+                                                         slot.grant_flags};
             return at + sizeof(wire::GrantHeader);
     }
     gather(slot.operation->iov, slot.offset, at, slot.length);

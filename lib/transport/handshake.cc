@@ -91,6 +91,7 @@ void Engine::fill_handshake(const Session& s, wire::HandshakeHeader& handshake) 
     handshake.eager_window = static_cast<uint32_t>(config_.eager_window);
     handshake.window = static_cast<uint16_t>(wire::kPsnWindow);
     handshake.version = wire::kVersion;
+    handshake.key = s.key;
 }
 
 void Engine::send_handshake(Session& s, wire::PacketType type, uint64_t cookie) noexcept {
@@ -120,10 +121,11 @@ Counter Engine::receive_hello(const wire::FrameView& view) noexcept {
     const wire::RefuseReason reason = reason_to_refuse(hello);
     if (reason != wire::RefuseReason::kNone) {
         reply_handshake(view, wire::PacketType::kRefuse, 0, reason);
-        return Counter::drop_refused;
+        return reason == wire::RefuseReason::kKey ? Counter::drop_refused_key
+                                                  : Counter::drop_refused;
     }
     const EndpointAddress source = source_of(view);
-    PeerId id = find_peer(hello.destination_endpoint, source);
+    PeerId id = find_peer(hello.destination_endpoint, source, hello.key);
     if (id != kNoPeer) {
         Session& s = sessions_[id];
         if (s.state >= SessionState::kEstablished && s.remote_incarnation == hello.incarnation &&
@@ -142,7 +144,7 @@ Counter Engine::receive_hello(const wire::FrameView& view) noexcept {
         reply_handshake(view, wire::PacketType::kCookie, cookie, wire::RefuseReason::kNone);
         return hello.cookie == 0 ? Counter::rx_handshakes : Counter::drop_cookie;
     }
-    if (open_peer(hello.destination_endpoint, source, &id) != 0) {
+    if (open_peer(hello.destination_endpoint, source, hello.key, &id) != 0) {
         reply_handshake(view, wire::PacketType::kRefuse, 0, wire::RefuseReason::kSpace);
         return Counter::drop_refused;
     }
@@ -163,8 +165,12 @@ wire::RefuseReason Engine::reason_to_refuse(const wire::HandshakeHeader& hello) 
     if ((hello.features & ~wire::kKnownFeatures) != 0) {
         return wire::RefuseReason::kFeature;
     }
-    if (!endpoints_.contains(hello.destination_endpoint)) {
+    const auto endpoint = endpoints_.find(hello.destination_endpoint);
+    if (endpoint == endpoints_.end()) {
         return wire::RefuseReason::kEndpoint;
+    }
+    if (!endpoint->second.contains(hello.key)) {
+        return wire::RefuseReason::kKey;
     }
     if (hello.mtu < wire::kMinMtu || hello.window == 0 || hello.eager_window == 0 ||
         hello.own_tag == 0) {
@@ -184,6 +190,7 @@ uint64_t Engine::cookie_of(const wire::FrameView& view, uint64_t generation,
             hello.destination_endpoint,
         generation,
         epoch,
+        hello.key,
     };
     const uint64_t cookie = siphash24(cookie_key_, input, sizeof(input));
     return cookie != 0 ? cookie : 1;  // 0 says "none yet"
@@ -238,7 +245,7 @@ Counter Engine::receive_accept(const wire::FrameView& view) noexcept {
     Session* s = addressed_hello(view);
     const wire::HandshakeHeader& accept = handshake_of(view);
     if (s == nullptr || accept.mtu < wire::kMinMtu || accept.window == 0 ||
-        accept.eager_window == 0 || accept.own_tag == 0) {
+        accept.eager_window == 0 || accept.own_tag == 0 || accept.key != s->key) {
         return Counter::drop_stale_handshake;
     }
     establish(*s, view);
@@ -254,7 +261,8 @@ Counter Engine::receive_refuse(const wire::FrameView& view) noexcept {
     TAGWIRE_LOG(NOTICE, "%s refused us: %s (it speaks version %u, we %u)",
                 format(s->remote).c_str(), name(static_cast<wire::RefuseReason>(refusal.reason)),
                 refusal.version, wire::kVersion);
-    end_session(*s, -ECONNREFUSED);
+    const bool key = refusal.reason == static_cast<uint8_t>(wire::RefuseReason::kKey);
+    end_session(*s, key ? -EKEYREJECTED : -ECONNREFUSED);
     return Counter::rx_handshakes;
 }
 

@@ -2,6 +2,7 @@
 // Incoming messages and what they hold of the packets that brought them.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -31,9 +32,9 @@ enum IncomingState : uint16_t {
     kIndexed = 1u << 4,      // in the index of messages that expect fragments
     kPartial = 1u << 5,      // in its session's list of announced, incomplete messages
     kGrantQueued = 1u << 6,  // in its session's list of grants to send
-    kGrantLast = 1u << 7,    // the grant says that nothing past it is wanted
-    kFreeAfterGrant = 1u << 8,
-    kLost = 1u << 9,  // its session ended
+    kFreeAfterGrant = 1u << 7,
+    kLost = 1u << 8,  // its session ended
+    kKept = 1u << 9,  // the core has no receive for it yet
 };
 
 struct IncomingMessage {
@@ -47,7 +48,11 @@ struct IncomingMessage {
     uint32_t units;     // of the receive budget
     uint16_t state;
 
+    // From here on: of messages that are not whole records.
+    uint16_t grant_flags;  // of the grant to send: wire::GrantFlags
     uint32_t granted;
+    uint32_t session;  // the generation of the session that it came by
+    uint16_t refusal;  // errno, with wire::kGrantRefused
     Fragment* fragments;
     ReceiveOperation* receive;
     IncomingMessage* next;  // in the free list, or in the list that `state` names
@@ -103,20 +108,65 @@ class Pool {
     uint32_t free_;
 };
 
-// Messages that expect fragments, by peer and message id.
+// What a MessageIndex has to know of its entries.
+struct IncomingLinks {  // messages that expect fragments
+    using Entry = IncomingMessage;
+    static PeerId peer(const Entry& entry) noexcept { return entry.peer; }
+    static uint32_t id(const Entry& entry) noexcept { return entry.id; }
+    static Entry*& next(Entry& entry) noexcept { return entry.next_indexed; }
+    static void mark(Entry& entry, bool indexed) noexcept {
+        indexed ? entry.set(kIndexed) : entry.clear(kIndexed);
+    }
+};
+struct OutgoingLinks {  // messages that expect grants
+    using Entry = SendOperation;
+    static PeerId peer(const Entry& entry) noexcept { return entry.state.peer; }
+    static uint32_t id(const Entry& entry) noexcept { return entry.state.message_id; }
+    static Entry*& next(Entry& entry) noexcept { return entry.state.next_indexed; }
+    static void mark(Entry& entry, bool indexed) noexcept { entry.state.indexed = indexed; }
+};
+
+// Messages by peer and message id.
+template <typename Links>
 class MessageIndex {
   public:
-    explicit MessageIndex(uint32_t messages);
+    using Entry = typename Links::Entry;
 
-    IncomingMessage* find(PeerId peer, uint32_t id) const noexcept;
-    void insert(IncomingMessage* message) noexcept;
-    void erase(IncomingMessage* message) noexcept;
+    explicit MessageIndex(uint32_t messages)
+        : mask_(std::bit_ceil(messages) - 1), buckets_(new Entry* [size_t{mask_} + 1] {}) {}
+
+    Entry* find(PeerId peer, uint32_t id) const noexcept {
+        Entry* entry = *bucket(peer, id);
+        while (entry != nullptr && (Links::id(*entry) != id || Links::peer(*entry) != peer)) {
+            entry = Links::next(*entry);
+        }
+        return entry;
+    }
+
+    void insert(Entry* entry) noexcept {
+        Entry** head = bucket(Links::peer(*entry), Links::id(*entry));
+        Links::next(*entry) = *head;
+        *head = entry;
+        Links::mark(*entry, true);
+    }
+
+    void erase(Entry* entry) noexcept {
+        Entry** at = bucket(Links::peer(*entry), Links::id(*entry));
+        while (*at != entry) {
+            at = &Links::next(**at);
+        }
+        *at = Links::next(*entry);
+        Links::mark(*entry, false);
+    }
 
   private:
-    IncomingMessage** bucket(PeerId peer, uint32_t id) const noexcept;
+    Entry** bucket(PeerId peer, uint32_t id) const noexcept {
+        // Ids of one peer are consecutive: they spread by themselves.
+        return &buckets_[(id + peer * 0x9e3779b1u) & mask_];
+    }
 
     uint32_t mask_;
-    std::unique_ptr<IncomingMessage*[]> buckets_;
+    std::unique_ptr<Entry*[]> buckets_;
 };
 
 }  // namespace tagwire::transport

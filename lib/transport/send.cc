@@ -8,11 +8,20 @@
 namespace tagwire::transport {
 namespace {
 
-using Stage = SendOperation::TransportState::Stage;
-
 uint16_t record_bits(const MessageHeader& header) noexcept {
-    return static_cast<uint16_t>(((header.flags & kTagged) != 0 ? wire::kRecordTagged : 0) |
+    return static_cast<uint16_t>((header.kind == MessageKind::kTagged ? wire::kRecordTagged : 0) |
                                  ((header.flags & kHasData) != 0 ? wire::kRecordHasData : 0));
+}
+
+// A record says no more of its message than these.
+bool may_be_record(const MessageHeader& header) noexcept {
+    return header.kind <= MessageKind::kUntagged && (header.flags & ~kHasData) == 0;
+}
+
+uint8_t awaited_notes(const MessageHeader& header) noexcept {
+    return static_cast<uint8_t>(
+        ((header.flags & kWantsMatchNote) != 0 ? wire::kGrantMatched : 0) |
+        ((header.flags & kWantsDeliveryNote) != 0 ? wire::kGrantDelivered : 0));
 }
 
 uint64_t total_of(const SendOperation& operation) noexcept {
@@ -46,6 +55,11 @@ int Engine::send(PeerId peer, SendOperation& operation) noexcept {
     operation.state = {};
     operation.state.message_id = s.next_message_id++;
     operation.state.end = static_cast<uint32_t>(operation.header.length);
+    operation.state.record_length = operation.state.end;
+    if (!may_be_record(operation.header)) [[unlikely]] {
+        operation.state.record_length = UINT32_MAX;
+        operation.state.awaited = awaited_notes(operation.header);
+    }
     operation.state.previous = s.newest;
     (s.newest != nullptr ? s.newest->state.next : s.oldest) = &operation;
     s.newest = &operation;
@@ -125,7 +139,9 @@ Engine::Step Engine::transmit_grant(Session& s) noexcept {
     packet.type = wire::PacketType::kGrant;
     packet.message_id = message->id;
     packet.offset = message->granted;
-    packet.last = message->is(kGrantLast);
+    packet.grant_flags = static_cast<uint8_t>(message->grant_flags);
+    packet.length =
+        (packet.grant_flags & wire::kGrantRefused) != 0 ? message->refusal : uint16_t{0};
     if (!emit_new(s, packet)) {
         return Step::kNoBuffer;
     }
@@ -151,8 +167,12 @@ Engine::Step Engine::transmit_new(Session& s) noexcept {
         held_back(s);
         return s.transfers != nullptr ? transmit_transfer(s) : Step::kNothing;
     }
-    if (s.unsent->header.length <= s.record_limit) [[likely]] {
+    if (s.unsent->state.record_length <= s.record_limit) [[likely]] {
         return transmit_records(s);
+    }
+    if ((s.unsent->header.flags & kFence) != 0 && s.unsent->state.previous != nullptr)
+        [[unlikely]] {
+        return s.transfers != nullptr ? transmit_transfer(s) : Step::kNothing;
     }
     return transmit_eager_part(s, *s.unsent);
 }
@@ -164,9 +184,9 @@ Engine::Step Engine::transmit_records(Session& s) noexcept {
     SendOperation* operation = s.unsent;
     uint32_t messages = 0;
     while (operation != nullptr && messages < credit &&
-           operation->header.length <= s.record_limit) {
+           operation->state.record_length <= s.record_limit) {
         const uint32_t size = wire::record_header_size(record_bits(operation->header)) +
-                              static_cast<uint32_t>(operation->header.length);
+                              operation->state.record_length;
         if (size > room) {
             break;
         }
@@ -188,7 +208,7 @@ Engine::Step Engine::transmit_records(Session& s) noexcept {
     return Step::kSent;
 }
 
-// One packet of a longer message that may be sent before it is accepted.
+// One packet of a message that is no record, of its part that may be sent before it is accepted.
 Engine::Step Engine::transmit_eager_part(Session& s, SendOperation& operation) noexcept {
     const uint32_t end = std::min(operation.state.end, s.eager_window);
     if (!transmit_fragment(s, operation, end)) {
@@ -196,10 +216,9 @@ Engine::Step Engine::transmit_eager_part(Session& s, SendOperation& operation) n
     }
     ++s.eager_sent;
     auto& state = operation.state;
-    if (state.end > s.eager_window && state.stage == Stage::kEager) {
-        state.stage = Stage::kAwaitsGrant;
-        state.next_large = s.awaiting;
-        s.awaiting = &operation;
+    if (!state.indexed && (state.end > s.eager_window || state.awaited != 0)) {
+        state.peer = s.id;
+        outgoing_.insert(&operation);
     }
     if (state.sent == end) {
         s.unsent = state.next;
@@ -211,10 +230,9 @@ Engine::Step Engine::transmit_eager_part(Session& s, SendOperation& operation) n
 }
 
 void Engine::begin_transfer(Session& s, SendOperation& operation) noexcept {
-    leave_stage(s, operation);
-    operation.state.stage = Stage::kTransfer;
-    operation.state.next_large = nullptr;
-    (s.transfers != nullptr ? s.transfers_last->state.next_large : s.transfers) = &operation;
+    operation.state.transfers = true;
+    operation.state.next_transfer = nullptr;
+    (s.transfers != nullptr ? s.transfers_last->state.next_transfer : s.transfers) = &operation;
     s.transfers_last = &operation;
 }
 
@@ -225,12 +243,7 @@ Engine::Step Engine::transmit_transfer(Session& s) noexcept {
         return Step::kNoBuffer;
     }
     if (operation.state.sent == end) {
-        leave_stage(s, operation);
-        if (end < operation.state.end) {
-            operation.state.stage = Stage::kAwaitsGrant;
-            operation.state.next_large = s.awaiting;
-            s.awaiting = &operation;
-        }
+        leave_transfers(s, operation);
     }
     return Step::kSent;
 }

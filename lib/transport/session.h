@@ -32,12 +32,12 @@ struct TxSlot {
     uint64_t sent_ns;
     uint32_t message_id;
     uint32_t offset;  // of the fragment; of a grant: how far
-    uint16_t length;  // of the fragment
+    uint16_t length;  // of the fragment; of a grant: the status
     uint16_t count;   // messages in the frame
     wire::PacketType type;
     SlotState state;
     bool resent;
-    bool last;  // grant: nothing past it
+    uint8_t grant_flags;
 };
 static_assert(sizeof(TxSlot) == 32);
 
@@ -58,7 +58,6 @@ struct alignas(64) Session {
     SendOperation* oldest;  // in sending order
     SendOperation* newest;
     SendOperation* unsent;     // the first with nothing or not all of its eager part sent
-    SendOperation* awaiting;   // those that wait for a grant
     SendOperation* transfers;  // those with granted bytes to send
     SendOperation* transfers_last;
     uint32_t next_message_id;
@@ -116,6 +115,7 @@ struct alignas(64) Session {
     uint16_t local_endpoint;
     uint16_t remote_connection;
     uint32_t remote_tag;
+    KeyDigest key;
     uint64_t remote_incarnation;
     uint64_t generation;  // sessions ever established with this peer
     uint64_t cookie;

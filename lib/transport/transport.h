@@ -22,6 +22,7 @@
 #include "lib/transport/address.h"
 #include "lib/transport/counters.h"
 #include "lib/transport/seams.h"
+#include "lib/wire/packet.h"
 
 struct rte_mempool;
 
@@ -35,16 +36,25 @@ inline constexpr PeerId kNoPeer = UINT32_MAX;
 inline constexpr uint32_t kMaxIov = 8;
 inline constexpr uint64_t kMaxMessageSize = uint64_t{1} << 30;
 
+// A digest of an authorization key. Peers with different keys are different peers.
+using KeyDigest = uint64_t;
+inline constexpr KeyDigest kNoKey = 0;
+
+using wire::MessageKind;
+
 // What travels with a message besides its payload.
 struct MessageHeader {
     uint64_t tag = 0;
     uint64_t data = 0;    // remote CQ data, when kHasData
     uint64_t length = 0;  // whole payload, bytes
-    uint32_t flags = 0;
+    MessageKind kind = MessageKind::kTagged;
+    uint8_t flags = 0;
 };
-enum MessageFlags : uint32_t {
-    kHasData = 1u << 0,  // `data` is valid
-    kTagged = 1u << 1,   // otherwise an untagged message
+enum MessageFlags : uint8_t {
+    kHasData = 1u << 0,            // `data` is valid
+    kWantsMatchNote = 1u << 1,     // kSendDone only after a receive took it, or it was discarded
+    kWantsDeliveryNote = 1u << 2,  // kSendDone only after the other core processed it
+    kFence = 1u << 3,  // sends only: waits until every earlier message to the peer is done
 };
 
 // A send in progress. Owned by the caller and left untouched from send() to its
@@ -56,15 +66,21 @@ struct SendOperation {
     void* user = nullptr;  // the caller's
 
     struct TransportState {             // the transport's
-        SendOperation* next = nullptr;  // in sending order, from the oldest unacknowledged one
+        SendOperation* next = nullptr;  // in sending order, from the oldest that is not done
         SendOperation* previous = nullptr;
-        SendOperation* next_large = nullptr;  // in the list of its stage
+        SendOperation* next_transfer = nullptr;
+        SendOperation* next_indexed = nullptr;
         uint32_t message_id = 0;
-        uint32_t sent = 0;     // bytes handed to the wire at least once
-        uint32_t granted = 0;  // bytes that the receiver allows
+        uint32_t record_length = 0;  // the length; UINT32_MAX when it cannot travel as a record
+        uint32_t sent = 0;           // bytes handed to the wire at least once
+        uint32_t granted = 0;        // bytes that the receiver allows
         uint32_t end = 0;  // bytes to send in all; less than the length if the receiver wants less
         uint32_t unacked_packets = 0;
-        enum class Stage : uint8_t { kEager, kAwaitsGrant, kTransfer } stage = Stage::kEager;
+        PeerId peer = kNoPeer;
+        uint16_t refusal = 0;    // errno with which the receiver refused it
+        uint8_t awaited = 0;     // wire::GrantFlags that must come before it is done
+        bool indexed = false;    // a grant may come for it
+        bool transfers = false;  // in the list of those with granted bytes to send
     } state;
 };
 
@@ -95,8 +111,9 @@ enum class EventType : uint8_t {
 };
 
 // status: 0, or a negative errno: -ECONNRESET the peer restarted, -ETIMEDOUT the
-// peer is silent, -ECONNREFUSED the peer refused (version, key), -EHOSTUNREACH
-// no ARP answer, -ECANCELED closed here. kPeerDown only: 0, the peer closed in order
+// peer is silent, -ECONNREFUSED the peer refused (version, endpoint), -EKEYREJECTED
+// it does not have our key, -EHOSTUNREACH no ARP answer, -ECANCELED closed here.
+// kSendDone also: what the other core gave to refuse(). kPeerDown only: 0, the peer closed in order
 // (operations that this cut short end with -ECONNRESET).
 struct Event {
     EventType type{};
@@ -118,7 +135,7 @@ struct TransportConfig {
     uint64_t eager_window = 64 * 1024;  // bytes of one message sent before it is accepted
     uint64_t held_bytes_limit = 64ull << 20;  // received packets held for unaccepted messages, all
                                               // peers; never more than a third of the receive pool
-    uint32_t send_window_packets = 256;  // unacknowledged packets per peer
+    uint32_t send_window_packets = 256;       // unacknowledged packets per peer
     uint64_t rto_min_ns = 1'000'000;
     uint64_t rto_initial_ns = 20'000'000;
     uint64_t rto_max_ns = 1'000'000'000;
@@ -139,15 +156,21 @@ class Transport {
                                              Clock& clock, std::string* error);
     virtual ~Transport() = default;  // operations still outstanding are forgotten without an event
 
-    // Local endpoints take part in the address. -EEXIST, -EBUSY (still has peers with work).
-    virtual int open_endpoint(uint16_t endpoint) = 0;
+    // Local endpoints take part in the address. Peers are taken that call with `key` or with
+    // one that was added. -EEXIST, -EBUSY (still has peers with work).
+    virtual int open_endpoint(uint16_t endpoint, KeyDigest key) = 0;
+    virtual void add_key(uint16_t endpoint, KeyDigest key) = 0;
     virtual int close_endpoint(uint16_t endpoint) = 0;
 
     // The peer's index, made on first use (no traffic until the first send).
     // -ENOSPC when max_peers are open, -EINVAL for a bad address; else 0.
-    virtual int open_peer(uint16_t local_endpoint, const EndpointAddress& remote, PeerId* peer) = 0;
+    virtual int open_peer(uint16_t local_endpoint, const EndpointAddress& remote, KeyDigest key,
+                          PeerId* peer) = 0;
     virtual const EndpointAddress& address_of(PeerId peer) const = 0;
     virtual uint16_t local_endpoint_of(PeerId peer) const = 0;
+    virtual KeyDigest key_of(PeerId peer) const = 0;
+    // Something is outstanding in either direction.
+    virtual bool is_busy(PeerId peer) const = 0;
 
     // Queues a message. 0, or -EAGAIN (progress first), -EMSGSIZE, -EINVAL: no effect then.
     virtual int send(PeerId peer, SendOperation& operation) noexcept = 0;
@@ -157,8 +180,15 @@ class Transport {
     // meanwhile; the operation is not taken, and its kMessageLost is on the way.
     virtual int accept(IncomingMessage& message, ReceiveOperation& operation) noexcept = 0;
 
-    // Drops an announced message; its remaining payload is not fetched.
+    // Says that the core has processed the message and has no receive for it yet, which is
+    // what a sender that wants a delivery note waits for. accept() or discard() follow.
+    virtual void keep(IncomingMessage& message) noexcept = 0;
+
+    // Drops an announced message; its remaining payload is not fetched. Counts as matched.
     virtual void discard(IncomingMessage& message) noexcept = 0;
+
+    // As discard, and a sender that wants a note gets `error` (a positive errno) as status.
+    virtual void refuse(IncomingMessage& message, uint16_t error) noexcept = 0;
 
     // One turn: timers, a burst of received packets, acknowledgements, a burst of
     // sending. Returns the number of events written.

@@ -69,7 +69,8 @@ Reject check_first(const uint8_t* at, uint32_t length) noexcept {
         return Reject::kExtension;
     }
     const auto* first = header_at<FirstHeader>(at);
-    const bool known = (first->flags & ~(kFirstTagged | kFirstHasData)) == 0;
+    const bool known =
+        (first->flags & ~kFirstKnownFlags) == 0 && (first->flags & kFirstKindMask) < kMessageKinds;
     return known && length - sizeof(FirstHeader) <= first->length ? Reject::kNone
                                                                   : Reject::kExtension;
 }
@@ -81,6 +82,16 @@ Reject check_fragment(const uint8_t* at, uint32_t length) noexcept {
     const uint64_t end =
         uint64_t{header_at<FragmentHeader>(at)->offset} + length - sizeof(FragmentHeader);
     return end <= UINT32_MAX ? Reject::kNone : Reject::kExtension;
+}
+
+Reject check_grant(const uint8_t* at, uint32_t length) noexcept {
+    if (length != sizeof(GrantHeader)) {
+        return Reject::kExtension;
+    }
+    const auto* grant = header_at<GrantHeader>(at);
+    const bool refused = (grant->flags & kGrantRefused) != 0;
+    const bool known = (grant->flags & ~kGrantKnownFlags) == 0;
+    return known && refused == (grant->status != 0) ? Reject::kNone : Reject::kExtension;
 }
 
 Reject check_size(bool ok) noexcept {
@@ -200,7 +211,7 @@ Reject check_extension(PacketType type, const uint8_t* payload, uint32_t length)
         case PacketType::kFragment:
             return check_fragment(payload, length);
         case PacketType::kGrant:
-            return check_size(length == sizeof(GrantHeader));
+            return check_grant(payload, length);
         case PacketType::kAck:
             return check_size(length % 8 == 0 && length <= kSackWords * 8);
         case PacketType::kHello:

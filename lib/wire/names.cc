@@ -30,7 +30,8 @@ const char* name(RefuseReason reason) noexcept {
                                              "required feature not known",
                                              "no such endpoint",
                                              "no room for another peer",
-                                             "unusable parameters (MTU, windows, tag)"};
+                                             "unusable parameters (MTU, windows, tag)",
+                                             "wrong authorization key"};
     static_assert(sizeof(kNames) / sizeof(kNames[0]) == kRefuseReasons);
     const auto index = static_cast<uint8_t>(reason);
     return index < kRefuseReasons ? kNames[index] : "?";

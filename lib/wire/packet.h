@@ -90,7 +90,29 @@ constexpr uint32_t record_header_size(uint16_t bits) noexcept {
     return 2u + ((bits & kRecordTagged) != 0 ? 8u : 0u) + ((bits & kRecordHasData) != 0 ? 8u : 0u);
 }
 
-enum FirstFlags : uint16_t { kFirstTagged = 1u << 0, kFirstHasData = 1u << 1 };
+// What a message is for. Tagged and untagged ones are matched with receives; those of
+// the other kinds go to the layer that speaks them, and `tag` and `data` are its own.
+enum class MessageKind : uint8_t {
+    kTagged = 0,
+    kUntagged = 1,
+    kPut = 2,
+    kGetRequest = 3,
+    kGetReply = 4,
+    kAtomicRequest = 5,
+    kAtomicReply = 6,
+    kConnection = 7,
+};
+inline constexpr uint8_t kMessageKinds = 8;
+
+// kFirst: the kind in the low four bits, then these.
+enum FirstFlags : uint16_t {
+    kFirstHasData = 1u << 4,
+    kFirstWantsMatchNote = 1u << 5,     // the sender is to be told when it was matched
+    kFirstWantsDeliveryNote = 1u << 6,  // ... when the destination endpoint has processed it
+};
+inline constexpr uint16_t kFirstKindMask = 0x0f;
+inline constexpr uint16_t kFirstKnownFlags =
+    kFirstKindMask | kFirstHasData | kFirstWantsMatchNote | kFirstWantsDeliveryNote;
 
 struct FirstHeader {  // kFirst; payload from offset 0 follows
     be32 message_id;
@@ -107,12 +129,19 @@ struct FragmentHeader {  // kFragment; payload follows
 };
 static_assert(sizeof(FragmentHeader) == 8);
 
-enum GrantFlags : uint32_t { kGrantFinal = 1u << 0 };  // nothing past it is wanted, ever
+enum GrantFlags : uint16_t {
+    kGrantFinal = 1u << 0,      // nothing past `granted` is wanted, ever
+    kGrantMatched = 1u << 1,    // a receive took it, or the application discarded it
+    kGrantDelivered = 1u << 2,  // the destination endpoint has processed it
+    kGrantRefused = 1u << 3,    // it took no effect, for the reason in `status`
+};
+inline constexpr uint16_t kGrantKnownFlags = 0x0f;
 
 struct GrantHeader {  // kGrant
     be32 message_id;
     be32 granted;  // payload bytes, from offset 0
-    be32 flags;
+    be16 status;   // with kGrantRefused: a positive errno of Linux; else 0
+    be16 flags;
 };
 static_assert(sizeof(GrantHeader) == 12);
 
@@ -127,8 +156,9 @@ enum class RefuseReason : uint8_t {
     kEndpoint = 3,    // no such endpoint
     kSpace = 4,       // no room for another peer
     kParameters = 5,  // MTU, windows or tag are unusable
+    kKey = 6,         // the endpoint does not have this authorization key
 };
-inline constexpr uint8_t kRefuseReasons = 6;
+inline constexpr uint8_t kRefuseReasons = 7;
 
 // Feature bits that this version requires or knows: none yet.
 inline constexpr uint32_t kKnownFeatures = 0;
@@ -150,8 +180,9 @@ struct HandshakeHeader {
     uint8_t reason;     // kRefuse
     uint8_t version;    // the sender's highest
     be32 reserved;
+    be64 key;  // digest of the authorization key; 0: none
 };
-static_assert(sizeof(HandshakeHeader) == 48);
+static_assert(sizeof(HandshakeHeader) == 56);
 
 inline constexpr uint32_t kMinMtu = 576;  // RFC 791: every host takes this
 inline constexpr uint32_t kHeadersInMtu = sizeof(FrameHeader) - sizeof(EthernetHeader);

@@ -10,6 +10,11 @@ local types = {
 }
 local reasons = {
     [0] = "none", [1] = "version", [2] = "feature", [3] = "endpoint", [4] = "space", [5] = "parameters",
+    [6] = "key",
+}
+local kinds = {
+    [0] = "tagged", [1] = "untagged", [2] = "put", [3] = "get request", [4] = "get reply",
+    [5] = "atomic request", [6] = "atomic reply", [7] = "connection",
 }
 
 local f = tagwire.fields
@@ -28,12 +33,19 @@ f.timestamp = ProtoField.uint32("tagwire.timestamp", "Timestamp (16 ns)")
 f.credit = ProtoField.uint16("tagwire.credit", "Credit")
 f.message = ProtoField.uint32("tagwire.message", "Message id")
 f.length = ProtoField.uint32("tagwire.length", "Length")
-f.message_flags = ProtoField.uint16("tagwire.message_flags", "Message flags", base.HEX)
+f.kind = ProtoField.uint16("tagwire.kind", "Kind", base.DEC, kinds, 0x000f)
+f.has_data = ProtoField.bool("tagwire.message_flags.has_data", "Has data", 16, nil, 0x0010)
+f.wants_match = ProtoField.bool("tagwire.message_flags.wants_match", "Wants a match note", 16, nil, 0x0020)
+f.wants_delivery = ProtoField.bool("tagwire.message_flags.wants_delivery", "Wants a delivery note", 16, nil, 0x0040)
 f.tag = ProtoField.uint64("tagwire.tag", "Tag", base.HEX)
 f.data = ProtoField.uint64("tagwire.data", "Remote data", base.HEX)
 f.offset = ProtoField.uint32("tagwire.offset", "Offset")
 f.granted = ProtoField.uint32("tagwire.granted", "Granted")
-f.grant_flags = ProtoField.uint32("tagwire.grant_flags", "Grant flags (1: final)", base.HEX)
+f.status = ProtoField.uint16("tagwire.grant_status", "Status (errno)")
+f.final = ProtoField.bool("tagwire.grant_flags.final", "Final", 16, nil, 0x0001)
+f.matched = ProtoField.bool("tagwire.grant_flags.matched", "Matched", 16, nil, 0x0002)
+f.delivered = ProtoField.bool("tagwire.grant_flags.delivered", "Delivered", 16, nil, 0x0004)
+f.refused = ProtoField.bool("tagwire.grant_flags.refused", "Refused", 16, nil, 0x0008)
 f.sack = ProtoField.uint64("tagwire.sack", "Bitmap", base.HEX)
 f.payload = ProtoField.bytes("tagwire.payload", "Payload")
 f.cookie = ProtoField.uint64("tagwire.cookie", "Cookie", base.HEX)
@@ -49,6 +61,7 @@ f.eager_window = ProtoField.uint32("tagwire.eager_window", "Eager window")
 f.window = ProtoField.uint16("tagwire.window", "Window")
 f.reason = ProtoField.uint8("tagwire.reason", "Reason", base.DEC, reasons)
 f.highest = ProtoField.uint8("tagwire.highest_version", "Highest version")
+f.key = ProtoField.uint64("tagwire.key", "Digest of the key", base.HEX)
 
 -- Adds fields of the given sizes one after the other; returns the next offset.
 local function add_all(tree, buffer, at, list)
@@ -63,6 +76,12 @@ local function add_rest(tree, buffer, at)
     if at < buffer:len() then
         tree:add(f.payload, buffer(at))
     end
+end
+
+-- Several fields that lie in the same two bytes.
+local function add_bits(tree, buffer, at, list)
+    for _, field in ipairs(list) do tree:add(field, buffer(at, 2)) end
+    return at + 2
 end
 
 local function records(tree, buffer, at)
@@ -89,16 +108,19 @@ end
 local extensions = {
     [1] = records,
     [2] = function(tree, buffer, at)
-        add_rest(tree, buffer, add_all(tree, buffer, at,
-            { { f.message, 4 }, { f.length, 4 }, { f.message_flags, 2 }, { f.tag, 8 }, { f.data, 8 } }))
-        return string.format(" %d, %d bytes", buffer(at, 4):uint(), buffer(at + 4, 4):uint())
+        local next = add_all(tree, buffer, at, { { f.message, 4 }, { f.length, 4 } })
+        next = add_bits(tree, buffer, next, { f.kind, f.has_data, f.wants_match, f.wants_delivery })
+        add_rest(tree, buffer, add_all(tree, buffer, next, { { f.tag, 8 }, { f.data, 8 } }))
+        return string.format(" %d, %s, %d bytes", buffer(at, 4):uint(),
+            kinds[buffer(at + 9, 1):bitfield(4, 4)] or "?", buffer(at + 4, 4):uint())
     end,
     [3] = function(tree, buffer, at)
         add_rest(tree, buffer, add_all(tree, buffer, at, { { f.message, 4 }, { f.offset, 4 } }))
         return string.format(" %d at %d", buffer(at, 4):uint(), buffer(at + 4, 4):uint())
     end,
     [4] = function(tree, buffer, at)
-        add_all(tree, buffer, at, { { f.message, 4 }, { f.granted, 4 }, { f.grant_flags, 4 } })
+        local next = add_all(tree, buffer, at, { { f.message, 4 }, { f.granted, 4 }, { f.status, 2 } })
+        add_bits(tree, buffer, next, { f.final, f.matched, f.delivered, f.refused })
         return string.format(" %d to %d", buffer(at, 4):uint(), buffer(at + 4, 4):uint())
     end,
     [5] = function(tree, buffer, at)
@@ -113,6 +135,7 @@ local function handshake(tree, buffer, at)
         { f.cookie, 8 }, { f.incarnation, 8 }, { f.own_tag, 4 }, { f.own_connection, 2 },
         { f.source_endpoint, 2 }, { f.destination_endpoint, 2 }, { f.mtu, 2 }, { f.first_psn, 4 },
         { f.features, 4 }, { f.eager_window, 4 }, { f.window, 2 }, { f.reason, 1 }, { f.highest, 1 } })
+    add_all(tree, buffer, at + 48, { { f.key, 8 } })
 end
 for type = 7, 10 do extensions[type] = handshake end
 

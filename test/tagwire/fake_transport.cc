@@ -50,11 +50,10 @@ FakeTransport& FakeTransport::current() {
 IncomingMessage& FakeTransport::arrive(const EndpointAddress& from, uint64_t tag,
                                        std::string payload, bool complete) {
     PeerId peer = kNoPeer;
-    open_peer(endpoints.at(0), from, &peer);
+    open_peer(endpoints.at(0), from, kNoKey, &peer);
     IncomingMessage& message = messages_.emplace_back();
     message.header.tag = tag;
     message.header.length = payload.size();
-    message.header.flags = kTagged;
     message.peer = peer;
     message.payload = std::move(payload);
     message.complete = complete;
@@ -82,7 +81,7 @@ void FakeTransport::finish_send(size_t index, int status) {
     events_.push_back({.type = EventType::kSendDone, .status = status, .send = sends.at(index)});
 }
 
-int FakeTransport::open_endpoint(uint16_t endpoint) {
+int FakeTransport::open_endpoint(uint16_t endpoint, KeyDigest) {
     endpoints.push_back(endpoint);
     return 0;
 }
@@ -94,18 +93,20 @@ int FakeTransport::close_endpoint(uint16_t endpoint) {
     return close_endpoint_result;
 }
 
-int FakeTransport::open_peer(uint16_t local_endpoint, const EndpointAddress& remote, PeerId* peer) {
+int FakeTransport::open_peer(uint16_t local_endpoint, const EndpointAddress& remote, KeyDigest key,
+                             PeerId* peer) {
     if (open_peer_result != 0) {
         return open_peer_result;
     }
     for (size_t i = 0; i < peers_.size(); ++i) {
-        if (peers_[i].local == local_endpoint && peers_[i].remote == remote) {
+        if (peers_[i].local == local_endpoint && peers_[i].remote == remote &&
+            peers_[i].key == key) {
             *peer = static_cast<PeerId>(i);
             return 0;
         }
     }
     *peer = static_cast<PeerId>(peers_.size());
-    peers_.push_back({local_endpoint, remote});
+    peers_.push_back({local_endpoint, remote, key});
     return 0;
 }
 
@@ -138,7 +139,15 @@ int FakeTransport::accept(IncomingMessage& message, ReceiveOperation& operation)
     return 1;
 }
 
+void FakeTransport::keep(IncomingMessage& message) noexcept {
+    kept.push_back(message.header.tag);
+}
+
 void FakeTransport::discard(IncomingMessage& message) noexcept {
+    discarded.push_back(message.header.tag);
+}
+
+void FakeTransport::refuse(IncomingMessage& message, uint16_t) noexcept {
     discarded.push_back(message.header.tag);
 }
 

@@ -3,6 +3,7 @@
 // message lost before it is complete, a full send queue, a peer that is refused.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <list>
 #include <memory>
@@ -43,23 +44,34 @@ class FakeTransport final : public transport::Transport {
     static bool refuse_creation;
     transport::TransportConfig config;
     std::vector<transport::SendOperation*> sends;
+    std::vector<uint64_t> kept;       // tags
     std::vector<uint64_t> discarded;  // tags
+    std::vector<transport::PeerId> busy;
     int send_result = 0;
     int open_peer_result = 0;
     int close_endpoint_result = 0;
     bool quiet = false;
     std::vector<uint16_t> endpoints;
 
-    int open_endpoint(uint16_t endpoint) override;
+    int open_endpoint(uint16_t endpoint, transport::KeyDigest key) override;
+    void add_key(uint16_t, transport::KeyDigest) override {}
     int close_endpoint(uint16_t endpoint) override;
     int open_peer(uint16_t local_endpoint, const transport::EndpointAddress& remote,
-                  transport::PeerId* peer) override;
+                  transport::KeyDigest key, transport::PeerId* peer) override;
     const transport::EndpointAddress& address_of(transport::PeerId peer) const override;
     uint16_t local_endpoint_of(transport::PeerId peer) const override;
+    transport::KeyDigest key_of(transport::PeerId peer) const override {
+        return peers_.at(peer).key;
+    }
+    bool is_busy(transport::PeerId peer) const override {
+        return std::find(busy.begin(), busy.end(), peer) != busy.end();
+    }
     int send(transport::PeerId peer, transport::SendOperation& operation) noexcept override;
     int accept(transport::IncomingMessage& message,
                transport::ReceiveOperation& operation) noexcept override;
+    void keep(transport::IncomingMessage& message) noexcept override;
     void discard(transport::IncomingMessage& message) noexcept override;
+    void refuse(transport::IncomingMessage& message, uint16_t error) noexcept override;
     uint32_t poll(std::span<transport::Event> events) noexcept override;
     uint64_t next_deadline_ns() const noexcept override { return 77; }
     bool quiesce() noexcept override { return quiet; }
@@ -69,6 +81,7 @@ class FakeTransport final : public transport::Transport {
     struct Peer {
         uint16_t local;
         transport::EndpointAddress remote;
+        transport::KeyDigest key;
     };
 
     std::vector<Peer> peers_;

@@ -183,9 +183,9 @@ TEST_F(Tagged, ReceiveUnderWayFailsWithItsPeer) {
     EXPECT_EQ(error.entry.length, 0u);
 }
 
-TEST_F(Tagged, UntaggedMessageIsDiscardedAndCounted) {
+TEST_F(Tagged, MessageOfAKindThatNobodyTakesIsDiscardedAndCounted) {
     auto& message = transport().arrive(to_transport(address(kRemote)), 7, "x");
-    message.header.flags = 0;
+    message.header.kind = transport::MessageKind::kConnection;
     tw_progress(worker_);
     EXPECT_EQ(transport().discarded.size(), 1u);
     EXPECT_EQ(stat("messages_unwanted"), 1u);

@@ -186,7 +186,7 @@ TEST_F(Handshake, to_an_address_that_nobody_has_ends_with_EHOSTUNREACH) {
     PeerId nobody = kNoPeer;
     EndpointAddress address = b.node().address();
     address.ip[3] = 200;
-    ASSERT_EQ(a.transport->open_peer(0, address, &nobody), 0);
+    ASSERT_EQ(a.transport->open_peer(0, address, kNoKey, &nobody), 0);
 
     Sent& sent = a.send(nobody, 1, 8);
     ASSERT_TRUE(run([&] { return sent.status != kPending; }, 10 * kSecond));

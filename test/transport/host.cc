@@ -23,7 +23,7 @@ void Host::start() {
     config.random_seed += 7919;
     transport = Transport::create(config, node_, node_, &error);
     ASSERT_NE(transport, nullptr) << error;
-    ASSERT_EQ(transport->open_endpoint(0), 0);
+    ASSERT_EQ(transport->open_endpoint(0, config_key), 0);
     node_.run([this] { return turn(); });
 }
 
@@ -39,7 +39,7 @@ PeerId Host::peer(const Host& other, uint16_t local_endpoint, uint16_t remote_en
     PeerId peer = kNoPeer;
     EXPECT_EQ(transport->open_peer(
                   local_endpoint, other.node_.address(other.config.local.udp_port, remote_endpoint),
-                  &peer),
+                  config_key, &peer),
               0);
     return peer;
 }
@@ -54,11 +54,11 @@ std::vector<uint8_t> Host::pattern(uint64_t tag, uint32_t length) {
     return bytes;
 }
 
-Sent& Host::send(PeerId peer, uint64_t tag, std::vector<uint8_t> payload) {
+Sent& Host::send(PeerId peer, uint64_t tag, std::vector<uint8_t> payload, uint8_t flags) {
     Sent& entry = sent.emplace_back();
     entry.payload = std::move(payload);
     entry.operation.header.tag = tag;
-    entry.operation.header.flags = kTagged;
+    entry.operation.header.flags = flags;
     entry.operation.header.length = entry.payload.size();
     // In uneven pieces.
     const size_t third = entry.payload.size() / 3;

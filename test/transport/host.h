@@ -64,9 +64,9 @@ class Host {
     }
 
     PeerId peer(const Host& other, uint16_t local_endpoint = 0, uint16_t remote_endpoint = 0);
-    Sent& send(PeerId peer, uint64_t tag, std::vector<uint8_t> payload);
-    Sent& send(PeerId peer, uint64_t tag, uint32_t length) {
-        return send(peer, tag, pattern(tag, length));
+    Sent& send(PeerId peer, uint64_t tag, std::vector<uint8_t> payload, uint8_t flags = 0);
+    Sent& send(PeerId peer, uint64_t tag, uint32_t length, uint8_t flags = 0) {
+        return send(peer, tag, pattern(tag, length), flags);
     }
     void accept(Received& received, uint64_t capacity = UINT64_MAX);
     void discard(Received& received);
@@ -80,6 +80,7 @@ class Host {
     void expect_exact_counters() const;
 
     TransportConfig config;
+    KeyDigest config_key = kNoKey;  // of endpoint 0
     std::unique_ptr<Transport> transport;
     sim::Node& node() { return node_; }
 

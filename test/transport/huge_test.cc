@@ -50,7 +50,7 @@ TEST(Huge, message_of_one_gibibyte_arrives) {
     Host b(simulator.add_node());
     b.accept_at_once = false;
     Sent& sent = a.sent.emplace_back();
-    sent.operation.header = {1, 0, kMaxMessageSize, kTagged};
+    sent.operation.header = {1, 0, kMaxMessageSize};
     sent.operation.iov[0] = {from.base(), kMaxMessageSize};
     sent.operation.iov_count = 1;
     sent.operation.user = &sent;

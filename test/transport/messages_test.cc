@@ -68,6 +68,7 @@ TEST_F(Messages, carry_remote_data_and_may_be_untagged) {
         entry.payload = Host::pattern(1, length);
         entry.operation.header.length = length;
         entry.operation.header.data = 0xfedcba9876543210;
+        entry.operation.header.kind = MessageKind::kUntagged;
         entry.operation.header.flags = kHasData;
         entry.operation.iov[0] = {entry.payload.data(), length};
         entry.operation.iov_count = 1;
@@ -79,7 +80,8 @@ TEST_F(Messages, carry_remote_data_and_may_be_untagged) {
     ASSERT_TRUE(run([&] { return a.sends_pending() == 0; }));
 
     for (const Received& received : b.received) {
-        EXPECT_EQ(received.header.flags, uint32_t{kHasData});
+        EXPECT_EQ(received.header.kind, MessageKind::kUntagged);
+        EXPECT_EQ(received.header.flags, uint8_t{kHasData});
         EXPECT_EQ(received.header.data, 0xfedcba9876543210u);
     }
 }

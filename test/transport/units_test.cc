@@ -117,17 +117,19 @@ TEST_F(Create, says_what_is_wrong) {
 TEST_F(Create, refuses_bad_arguments_of_calls) {
     transport_test::Host a(node);
     PeerId peer;
-    EXPECT_EQ(a.transport->open_endpoint(0), -EEXIST);
+    EXPECT_EQ(a.transport->open_endpoint(0, kNoKey), -EEXIST);
     EndpointAddress v6;
     v6.family = AddressFamily::kIpv6;
-    EXPECT_EQ(a.transport->open_peer(0, v6, &peer), -EINVAL);
-    EXPECT_EQ(a.transport->open_peer(1, node.address(), &peer), -EINVAL);
+    EXPECT_EQ(a.transport->open_peer(0, v6, kNoKey, &peer), -EINVAL);
+    EXPECT_EQ(a.transport->open_peer(1, node.address(), kNoKey, &peer), -EINVAL);
     SendOperation operation;
     EXPECT_EQ(a.transport->send(5, operation), -EINVAL);
     for (uint32_t i = 0; i < a.config.max_peers; ++i) {
-        EXPECT_EQ(a.transport->open_peer(0, node.address(static_cast<uint16_t>(1 + i)), &peer), 0);
+        EXPECT_EQ(
+            a.transport->open_peer(0, node.address(static_cast<uint16_t>(1 + i)), kNoKey, &peer),
+            0);
     }
-    EXPECT_EQ(a.transport->open_peer(0, node.address(999), &peer), -ENOSPC);
+    EXPECT_EQ(a.transport->open_peer(0, node.address(999), kNoKey, &peer), -ENOSPC);
     operation.header.length = 8;
     EXPECT_EQ(a.transport->send(peer, operation), -EINVAL);
     operation.header.length = kMaxMessageSize + 1;

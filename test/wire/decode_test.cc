@@ -216,9 +216,41 @@ TEST(CheckExtension, wants_a_first_fragment_inside_its_message) {
     EXPECT_EQ(check(), Reject::kNone);
     first.length = 9;
     EXPECT_EQ(check(), Reject::kExtension);
-    first.length = 10;
-    first.flags = 4;
-    EXPECT_EQ(check(), Reject::kExtension);
+}
+
+TEST(CheckExtension, wants_a_first_fragment_of_a_known_kind_with_known_flags) {
+    std::vector<uint8_t> bytes(sizeof(FirstHeader));
+    auto& first = *reinterpret_cast<FirstHeader*>(bytes.data());
+    const auto check = [&](uint16_t flags) {
+        first.flags = flags;
+        return check_extension(PacketType::kFirst, bytes.data(),
+                               static_cast<uint32_t>(bytes.size()));
+    };
+    for (uint16_t kind = 0; kind < 16; ++kind) {
+        EXPECT_EQ(check(kind), kind < kMessageKinds ? Reject::kNone : Reject::kExtension) << kind;
+    }
+    EXPECT_EQ(check(kFirstHasData | kFirstWantsMatchNote | kFirstWantsDeliveryNote), Reject::kNone);
+    for (unsigned bit = 7; bit < 16; ++bit) {
+        EXPECT_EQ(check(static_cast<uint16_t>(1u << bit)), Reject::kExtension) << bit;
+    }
+}
+
+TEST(CheckExtension, wants_a_grant_with_known_flags_and_a_status_only_when_refused) {
+    std::vector<uint8_t> bytes(sizeof(GrantHeader));
+    auto& grant = *reinterpret_cast<GrantHeader*>(bytes.data());
+    const auto check = [&](uint16_t flags, uint16_t status) {
+        grant.flags = flags;
+        grant.status = status;
+        return check_extension(PacketType::kGrant, bytes.data(),
+                               static_cast<uint32_t>(bytes.size()));
+    };
+    EXPECT_EQ(check(kGrantFinal | kGrantMatched | kGrantDelivered, 0), Reject::kNone);
+    EXPECT_EQ(check(kGrantFinal | kGrantRefused, 13), Reject::kNone);
+    EXPECT_EQ(check(kGrantRefused, 0), Reject::kExtension);
+    EXPECT_EQ(check(kGrantMatched, 13), Reject::kExtension);
+    EXPECT_EQ(check(1u << 4, 0), Reject::kExtension);
+    EXPECT_EQ(check_extension(PacketType::kGrant, bytes.data(), sizeof(GrantHeader) - 1),
+              Reject::kExtension);
 }
 
 TEST(CheckExtension, wants_a_bitmap_of_whole_words_within_the_window) {

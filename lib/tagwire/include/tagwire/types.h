@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Objects, addresses, flags and errors that the other headers use. */
+#ifndef TAGWIRE_TYPES_H
+#define TAGWIRE_TYPES_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tw_worker tw_worker; /* one thread, one RX and one TX queue */
+typedef struct tw_av tw_av;         /* address vector */
+typedef struct tw_cq tw_cq;         /* completion queue */
+typedef struct tw_ep tw_ep;         /* endpoint */
+
+/*
+ * What an operation asks for, and what a completion says of it. Names and meaning are those of
+ * fi_tagged(3), fi_msg(3) and fi_cq(3); the pages of doc/api say which call takes which.
+ */
+#define TW_SEND (1ull << 0)
+#define TW_RECV (1ull << 1)
+#define TW_TAGGED (1ull << 2)
+#define TW_REMOTE_CQ_DATA (1ull << 3)
+
+/* An endpoint's address as it is exchanged between peers (out of band, or typed by a person). */
+struct tw_address {
+    uint8_t family; /* 4 or 6 */
+    uint8_t reserved;
+    uint16_t udp_port; /* host order */
+    uint16_t endpoint;
+    uint8_t ip[16]; /* network order, IPv4 in the first four */
+};
+/* "192.0.2.1:4791", "192.0.2.1:4791/3", "[2001:db8::1]:4791" */
+int tw_address_parse(const char* text, struct tw_address* address);
+int tw_address_format(const struct tw_address* address, char* text, size_t size);
+
+/* Index into an address vector. */
+typedef uint64_t tw_addr;
+#define TW_ADDR_UNSPEC ((tw_addr)-1)
+#define TW_ADDR_NOTAVAIL TW_ADDR_UNSPEC
+
+/* Errors beyond errno, numbered as in libfabric's fi_errno(3). */
+#define TW_EOTHER 256
+#define TW_EOPBADSTATE 258
+#define TW_EAVAIL 259
+#define TW_ENOCQ 263
+#define TW_ETRUNC 265
+#define TW_ENOAV 267
+
+const char* tw_strerror(int error);
+/* The text of the last failed call of this thread, with its remedy. */
+const char* tw_last_error(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

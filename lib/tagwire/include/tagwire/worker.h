@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A worker: one thread's share of a port, and everything behind it. doc/api/worker.md */
+#ifndef TAGWIRE_WORKER_H
+#define TAGWIRE_WORKER_H
+
+#include <tagwire/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct rte_mbuf;
+struct rte_mempool;
+
+/* A network card other than a DPDK port: a simulator, or a pipeline that polls the port itself. */
+struct tw_nic {
+    void* context;
+    uint16_t (*rx_burst)(void* context, struct rte_mbuf** packets, uint16_t count);
+    uint16_t (*tx_burst)(void* context, struct rte_mbuf** packets, uint16_t count);
+    uint64_t (*now_ns)(void* context); /* NULL: the TSC */
+};
+
+struct tw_worker_attr {
+    size_t size;               /* sizeof(struct tw_worker_attr): the caller's version of it */
+    uint16_t port_id;          /* a started ethdev port (ignored with nic) */
+    uint16_t queue_id;         /* its RX and TX queue of this worker */
+    const struct tw_nic* nic;  /* NULL: the ethdev port */
+    struct tw_address address; /* this worker's IP and UDP port (endpoint ignored) */
+    uint8_t mac[6];            /* all zero: the port's */
+    uint16_t mtu;              /* 0: the port's */
+    struct rte_mempool*
+        packet_pool;    /* frames to send; NULL: one is made, and stays with the port's queue */
+    uint32_t max_peers; /* 0: 1024 */
+    uint32_t max_operations;   /* sends outstanding, and as many receives; 0: 65536 */
+    uint64_t unexpected_bytes; /* budget for unexpected payload; 0: 64 MiB */
+    uint32_t peer_timeout_ms;  /* silence after which a peer is dead; 0: 10000 */
+    uint64_t random_seed;      /* 0: the system's randomness. Tests only. */
+};
+
+void tw_worker_attr_init(struct tw_worker_attr* attr);
+int tw_worker_open(const struct tw_worker_attr* attr, tw_worker** worker);
+int tw_worker_close(tw_worker* worker); /* -EBUSY while it has endpoints, queues or vectors */
+/* Closes every session in order: -EAGAIN (call tw_progress, then again) until all that was sent is
+ * acknowledged and the peers know; then 0. Nothing can be sent afterwards. */
+int tw_worker_shutdown(tw_worker* worker);
+
+/* One turn of the worker: receive, match, complete, transmit. Returns the number of events handled.
+ */
+int tw_progress(tw_worker* worker);
+/* Earliest time (ns of the worker's clock) at which tw_progress has a timer to run; UINT64_MAX:
+ * none. */
+uint64_t tw_worker_deadline(const tw_worker* worker);
+
+/* Named counters, xstats style: returns how many there are; fills up to `count`. */
+struct tw_stat {
+    const char* name;
+    uint64_t value;
+};
+int tw_worker_stats(const tw_worker* worker, struct tw_stat* stats, int count);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
