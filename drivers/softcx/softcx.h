@@ -5,8 +5,8 @@
  *
  * Environment (softcx-run has an option for each):
  *   SOFTCX_DEVICES=N       number of devices, mlx5_0 ... (1)
- *   SOFTCX_WIRE=SPEC       pair | switch:NAME | netdev:NAMES | loopback (pair for two devices,
- *                          else loopback)
+ *   SOFTCX_WIRE=SPEC       pair | switch:NAME | netdev:NAMES | pcap:in=FILE,out=FILE |
+ *                          loopback (pair for two devices, else loopback)
  *   SOFTCX_MODE=MODE       auto | step | thread | trap (auto: a device thread from 20 ms after the
  *                          first open on, which retires at the first softcx_step)
  *   SOFTCX_MAC=XX:...      MAC address of device 0; device i adds i (random, locally administered)

@@ -64,6 +64,24 @@ void deliver_multicast(EngineState& state, std::span<const CompiledFlow> rules,
     }
 }
 
+// The first eight bytes, as CompiledFlow compares them.
+uint64_t addresses_of(const uint8_t* data) noexcept {
+    uint64_t number;
+    std::memcpy(&number, data, sizeof(number));
+    return std::endian::native == std::endian::big ? swap_bytes(number) : number;
+}
+
+bool has_room_for(const Destination& destination, const ParsedFrame& frame) noexcept {
+    const ReceivePort* port = destination.own;
+    if (!destination.table.empty()) {
+        const RssHash hash = hash_frame(*destination.toeplitz, destination.fields, frame);
+        port = destination.table[hash.value & (destination.table.size() - 1)];
+    } else if (port == nullptr || !qp_receives(destination.qp->state)) {
+        return false;
+    }
+    return has_room_for(*port, frame.length);
+}
+
 bool passes_mac(Port& port, uint32_t length) noexcept {
     if (length < kEthernetHeader) [[unlikely]] {
         ++port.counters.rx_too_short;
@@ -87,6 +105,32 @@ void receive_from_wire(EngineState& state, const uint8_t* data, uint32_t length)
     receive_frame(state, data, length);
 }
 
+bool can_receive(EngineState& state, const uint8_t* data, uint32_t length) noexcept {
+    const std::span<const CompiledFlow> rules = state.flows.rules();
+    if (rules.empty() && state.flows.sniffers().empty())
+        return false;  // nobody listens yet
+    if (length < kEthernetHeader)
+        return true;
+    const ParsedFrame frame = parse_frame(data, length);
+    for (const Destination* sniffer : state.flows.sniffers())
+        if (!has_room_for(*sniffer, frame))
+            return false;
+    const uint64_t mac = addresses_of(data);
+    const CompiledFlow* first = nullptr;
+    for (const CompiledFlow& rule : rules) {
+        if (first != nullptr && rule.level != first->level)
+            break;
+        if (!matches(rule, mac, frame))
+            continue;
+        if (rule.destination != nullptr && !has_room_for(*rule.destination, frame))
+            return false;
+        if ((data[0] & 1) == 0)
+            break;
+        first = first != nullptr ? first : &rule;
+    }
+    return true;
+}
+
 void receive_frame(EngineState& state, const uint8_t* data, uint32_t length) noexcept {
     Port& port = state.device.port;
     if (!passes_mac(port, length))
@@ -97,10 +141,7 @@ void receive_frame(EngineState& state, const uint8_t* data, uint32_t length) noe
     port.counters.rx_multicast += multicast ? 1 : 0;
 
     const ParsedFrame frame = parse_frame(data, length);
-    uint64_t mac;
-    std::memcpy(&mac, data, sizeof(mac));
-    if (std::endian::native == std::endian::big)
-        mac = swap_bytes(mac);
+    const uint64_t mac = addresses_of(data);
     const std::span<const CompiledFlow> rules = state.flows.rules();
     for (const CompiledFlow& rule : rules) {
         if (!matches(rule, mac, frame))

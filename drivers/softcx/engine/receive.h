@@ -10,6 +10,10 @@ namespace softcx {
 // anybody sees it.
 void receive_from_wire(EngineState& state, const uint8_t* data, uint32_t length) noexcept;
 
+// For wires that keep a frame until it can be received: whether every ring that it goes to
+// has room. A frame that goes nowhere can be taken, once there is a rule at all.
+bool can_receive(EngineState& state, const uint8_t* data, uint32_t length) noexcept;
+
 // Such a frame, or one that is looped back: steers it by the flow rules.
 void receive_frame(EngineState& state, const uint8_t* data, uint32_t length) noexcept;
 

@@ -266,6 +266,18 @@ void receive_on(EngineState& state, ReceivePort& port, const Reception& receptio
         enter_receive_error(state, port);
 }
 
+bool has_room_for(const ReceivePort& port, uint32_t length) noexcept {
+    const WorkQueue& wq = *port.wq;
+    if (wq.state != WqState::kReady)
+        return false;
+    const auto posted = static_cast<uint16_t>(read_doorbell(wq.doorbell) - wq.consumer_index);
+    if (!wq.striding)
+        return posted != 0;
+    constexpr uint32_t kFcs = 4;
+    const uint32_t strides = strides_for(wq, length + kFcs);
+    return posted > 1 || (posted == 1 && strides <= (1u << wq.log_strides) - wq.used_strides);
+}
+
 uint32_t flush_receive_port(EngineState& state, ReceivePort& port) noexcept {
     WorkQueue& wq = *port.wq;
     if (!read_posted(state, port))

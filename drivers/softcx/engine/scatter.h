@@ -16,6 +16,10 @@ struct Reception {
 
 void receive_on(EngineState& state, ReceivePort& port, const Reception& reception) noexcept;
 
+// Whether a frame of that length would find the ring ready and room in it. A doorbell that
+// is nonsense counts as room: reception tells of it.
+bool has_room_for(const ReceivePort& port, uint32_t length) noexcept;
+
 // Every posted WQE completes as flushed. Returns how many.
 uint32_t flush_receive_port(EngineState& state, ReceivePort& port) noexcept;
 

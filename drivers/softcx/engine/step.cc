@@ -47,9 +47,13 @@ uint32_t step_receive(EngineState& state, uint32_t budget) noexcept {
     if (port.wire == nullptr)
         return 0;
     uint32_t moved = 0;
+    const bool patient = port.wire->can_wait();
     for (; moved < budget; ++moved) {
         const std::span<const uint8_t> frame = port.wire->receive();
         if (frame.empty())
+            break;
+        if (patient && !(port.link_up &&
+                         can_receive(state, frame.data(), static_cast<uint32_t>(frame.size()))))
             break;
         if (port.link_up)
             receive_from_wire(state, frame.data(), static_cast<uint32_t>(frame.size()));

@@ -52,6 +52,7 @@ class FaultWire final : public Wire {
         return plan_.reorder != 0 || plan_.delay != 0 || plan_.rate != 0 ||
                inner_->moves_by_itself();
     }
+    bool can_wait() const noexcept override { return inner_->can_wait(); }
     bool follows_carrier() const noexcept override { return inner_->follows_carrier(); }
     std::string describe() const override { return inner_->describe() + ", with faults"; }
 

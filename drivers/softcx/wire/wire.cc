@@ -6,6 +6,7 @@
 
 #include "drivers/softcx/wire/local_wire.h"
 #include "drivers/softcx/wire/netdev_wire.h"
+#include "drivers/softcx/wire/pcap_wire.h"
 #include "drivers/softcx/wire/switch_wire.h"
 
 namespace softcx {
@@ -14,6 +15,7 @@ namespace {
 
 constexpr std::string_view kSwitch = "switch:";
 constexpr std::string_view kNetdev = "netdev:";
+constexpr std::string_view kPcap = "pcap:";
 constexpr const char* kNetdevRemedy =
     "use names of network devices, each once, such as netdev:veth0,veth1";
 
@@ -49,6 +51,8 @@ std::unique_ptr<Wire> open_wire(const std::string& specification, uint32_t devic
                                 PortCounters& counters, std::string* error) {
     if (specification.starts_with(kNetdev))
         return open_netdev_wire(behind(specification, kNetdev), device_index, counters, error);
+    if (specification.starts_with(kPcap))
+        return open_pcap_wire(behind(specification, kPcap), device_index, counters, error);
     return open_wire(specification, device_index, error);
 }
 
@@ -62,7 +66,14 @@ std::string check_wire(const std::string& specification, uint32_t devices) {
         return specification.size() > kSwitch.size() ? "" : "name the switch, as in switch:lab";
     if (specification.starts_with(kNetdev))
         return check_netdevs(behind(specification, kNetdev), devices);
-    return "no such wire: use loopback, pair, switch:NAME or netdev:NAME,NAME...";
+    if (specification.starts_with(kPcap)) {
+        PcapPlan plan;
+        std::string remedy;
+        parse_pcap_plan(behind(specification, kPcap), devices, plan, &remedy);
+        return remedy;
+    }
+    return "no such wire: use loopback, pair, switch:NAME, netdev:NAME,NAME... or "
+           "pcap:in=FILE,out=FILE";
 }
 
 uint32_t devices_of_wire(const std::string& specification) {

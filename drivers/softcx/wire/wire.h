@@ -28,6 +28,10 @@ class Wire {
     virtual std::span<const uint8_t> receive() noexcept = 0;
     virtual void release() noexcept = 0;
 
+    // True when a frame that the device can't take yet stays where it is, instead of being
+    // lost as on a cable. It is returned again by the next receive().
+    virtual bool can_wait() const noexcept { return false; }
+
     virtual bool link_up() const noexcept = 0;
     // True when frames arrive, or leave, without a device of this process being run for it.
     virtual bool moves_by_itself() const noexcept { return true; }
@@ -41,6 +45,7 @@ class Wire {
 // "switch:NAME": a port of the learning switch NAME in shared memory.
 // "loopback": what is sent comes back.
 // "netdev:NAME,NAME...": device k is on the k-th of these network devices of the kernel.
+// "pcap:in=FILE,out=FILE,loop=N": capture files (wire/pcap_wire.h).
 // nullptr and a text in `error` for a bad specification. `counters` takes what the wire
 // loses, and outlives it.
 std::unique_ptr<Wire> open_wire(const std::string& specification, uint32_t device_index,

@@ -52,7 +52,7 @@ check 'a program that is not there' 2 'no such program' "$run" no-such-program-h
 check 'the status of the program' 7 '' "$run" sh -c 'exit 7'
 check 'arguments with spaces' 0 '^a  b\|c$' "$run" printf '%s|%s\n' 'a  b' c
 check 'a bad wire is named, with the remedy' 0 \
-    'SOFTCX_WIRE=cable: no such wire: use loopback, pair, switch:NAME or netdev:NAME' \
+    'SOFTCX_WIRE=cable: no such wire: use loopback, pair, switch:NAME, netdev:NAME' \
     "$run" --wire cable ibv_devices
 check 'an odd pair is refused' 255 'even number' "$run" --devices 3 --wire pair ibv_devinfo
 
