@@ -3,7 +3,7 @@
 #include <rte_mbuf_dyn.h>
 
 #include "drivers/softcx/softcx.h"
-#include "test/mlx5raw/port_fixture.h"
+#include "test/mlx5raw/rx_paths.h"
 
 namespace tagwire::mlx5raw {
 namespace {
@@ -11,52 +11,14 @@ namespace {
 constexpr uint16_t kTci = 0x6123;  // priority 3, VLAN 0x123
 constexpr size_t kBurst = 40;      // more than a vector group, and not a multiple of one
 
-struct Path {
-    const char* name;
-    const char* devargs;
-    uint16_t mtu;
-    uint64_t offloads;
-    const char* mode;  // as rx_burst_mode_get names it
-};
+class RxOffloads : public RxPathTest {};
 
-class RxOffloads : public PortPair, public testing::WithParamInterface<Path> {
-  protected:
-    PortOptions options(uint64_t offloads) const {
-        return {.devargs = GetParam().devargs,
-                .queues = 1,
-                .mtu = GetParam().mtu,
-                .rx_offloads = GetParam().offloads | offloads};
-    }
-
-    static Frame tagged(const Frame& frame) {
-        Frame result = frame;
-        const uint8_t tag[] = {0x81, 0x00, kTci >> 8, kTci & 0xff};
-        result.insert(result.begin() + 12, std::begin(tag), std::end(tag));
-        return result;
-    }
-
-    std::vector<rte_mbuf*> exchange_burst(const std::vector<Frame>& frames) {
-        for (const Frame& frame : frames) {
-            send(ports[0], 0, frame);
-        }
-        settle();
-        std::vector<rte_mbuf*> packets(frames.size());
-        const uint16_t count =
-            rte_eth_rx_burst(ports[1], 0, packets.data(), static_cast<uint16_t>(packets.size()));
-        packets.resize(count);
-        return packets;
-    }
-
-    static Frame bytes_of(const rte_mbuf* packet) {
-        Frame frame(packet->pkt_len);
-        uint32_t at = 0;
-        for (; packet != nullptr; packet = packet->next) {
-            memcpy(&frame[at], rte_pktmbuf_mtod(packet, const void*), packet->data_len);
-            at += packet->data_len;
-        }
-        return frame;
-    }
-};
+Frame tagged(const Frame& frame) {
+    Frame result = frame;
+    const uint8_t tag[] = {0x81, 0x00, kTci >> 8, kTci & 0xff};
+    result.insert(result.begin() + 12, std::begin(tag), std::end(tag));
+    return result;
+}
 
 TEST_P(RxOffloads, ThePathIsTheOneAskedFor) {
     open(options(0));
@@ -157,6 +119,13 @@ TEST_P(RxOffloads, TimestampsGoForward) {
     }
 }
 
+TEST_F(PortPair, ATimeForManyPacketsIsRefused) {
+    open({.devargs = "rxq_cqe_comp_en=1",
+          .rx_offloads = RTE_ETH_RX_OFFLOAD_TIMESTAMP,
+          .start = false});
+    EXPECT_EQ(rte_eth_dev_start(ports[0]), -EINVAL);
+}
+
 TEST_P(RxOffloads, WithoutTheOffloadNoTimeIsClaimed) {
     open(options(RTE_ETH_RX_OFFLOAD_TIMESTAMP));
     close();
@@ -168,12 +137,7 @@ TEST_P(RxOffloads, WithoutTheOffloadNoTimeIsClaimed) {
     rte_pktmbuf_free(packets[0]);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Paths, RxOffloads,
-    testing::Values(Path{"Scalar", "rx_vec_en=0", RTE_ETHER_MTU, 0, "scalar"},
-                    Path{"Vector", "rx_vec_en=1", RTE_ETHER_MTU, 0, "vector AVX2"},
-                    Path{"Scatter", "", 9000, RTE_ETH_RX_OFFLOAD_SCATTER, "scalar scatter"}),
-    [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Paths, RxOffloads, testing::ValuesIn(kRxPaths), name_of_path);
 
 }  // namespace
 }  // namespace tagwire::mlx5raw

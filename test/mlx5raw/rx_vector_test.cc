@@ -132,6 +132,57 @@ void compare(RxDecode decode, uint8_t extras) {
     EXPECT_GT(packets, 15'000u);
 }
 
+// A session of random minis at cq_consumer, of all that is posted or less.
+void make_session(Queue& queue, uint32_t seed) {
+    std::mt19937 random(seed);
+    RxRing& ring = queue.ring;
+    ring.producer = ring.consumer + 2 + static_cast<uint32_t>(random() % (kEntries - 1));
+    const uint32_t count =
+        2 + static_cast<uint32_t>(random() % (ring.producer - ring.consumer - 1));
+    Cqe& title = ring.cqes[ring.cq_consumer & ring.cq_mask];
+    for (uint32_t i = 0; i < count; ++i) {
+        const uint32_t entry = ring.cq_consumer + (i < kMinisPerEntry ? 1 : i & ~7u);
+        auto* const minis = reinterpret_cast<MiniCqe*>(&ring.cqes[entry & ring.cq_mask]);
+        minis[i % kMinisPerEntry] = {Be32::of(static_cast<uint32_t>(random())),
+                                     Be32::of(60 + static_cast<uint32_t>(random() % 16000))};
+    }
+    title.byte_count = Be32::of(count);
+    title.op_own = static_cast<uint8_t>(kCqeResponderSend << 4 | kCqeCompressed |
+                                        ((ring.cq_consumer >> ring.cq_log) & 1));
+}
+
+void compare_sessions(RxExpand expand, uint8_t extras) {
+    for (uint32_t seed = 0; seed < 1000; ++seed) {
+        SCOPED_TRACE("seed " + std::to_string(seed));
+        Queue expected(seed, extras);
+        Queue tested(seed, extras);
+        make_session(expected, seed);
+        make_session(tested, seed);
+        rx_expand_scalar(expected.ring);
+        expand(tested.ring);
+        ASSERT_GE(expected.ring.ready, 2u);
+        ASSERT_EQ(tested.ring.ready, expected.ring.ready);
+        ASSERT_EQ(tested.ring.cq_consumer, expected.ring.cq_consumer);
+        ASSERT_EQ(tested.ring.counters.bytes, expected.ring.counters.bytes);
+        for (uint32_t slot = 0; slot < kEntries; ++slot) {
+            ASSERT_EQ(memcmp(&tested.mbuf(slot), &expected.mbuf(slot), sizeof(PaddedMbuf)), 0)
+                << "slot " << slot;
+            ASSERT_EQ(tested.ring.cqes[slot].op_own, expected.ring.cqes[slot].op_own) << slot;
+        }
+    }
+}
+
+TEST(RxScalar, AllEntriesOfASessionAreMarkedAndNoOther) {
+    Queue queue(3, 0);
+    make_session(queue, 3);
+    RxRing& ring = queue.ring;
+    const uint32_t first = ring.cq_consumer;
+    rx_expand_scalar(ring);
+    for (uint32_t i = 0; i < kEntries; ++i) {
+        EXPECT_EQ(ring.cqes[(first + i) & ring.cq_mask].op_own == kCqeNotWritten, i < ring.ready);
+    }
+}
+
 TEST(RxScalar, FieldsOfOnePacket) {
     Queue queue(1, kRxVlan | kRxMark | kRxTime);
     RxRing& ring = queue.ring;
@@ -174,6 +225,13 @@ TEST_P(RxVector, Avx2LeavesTheSameMbufsAsTheScalarPath) {
         GTEST_SKIP() << "this processor has no AVX2";
     }
     compare(rx_decode_avx2, static_cast<uint8_t>(GetParam()));
+}
+
+TEST_P(RxVector, Avx2ExpandsSessionsAsTheScalarPathDoes) {
+    if (rte_cpu_get_flag_enabled(RTE_CPUFLAG_AVX2) <= 0) {
+        GTEST_SKIP() << "this processor has no AVX2";
+    }
+    compare_sessions(rx_expand_avx2, static_cast<uint8_t>(GetParam()));
 }
 
 INSTANTIATE_TEST_SUITE_P(Extras, RxVector, testing::Range(0, 8));

@@ -82,7 +82,8 @@ Status parse_devargs(const char* text, Devargs& out) {
     if (list == nullptr) {
         return failure(EINVAL,
                        "cannot parse the device arguments \"%s\"; known are ibdev=NAME, port=N, "
-                       "mac=ADDRESS, reta_size=N, rx_vec_en=0|1, txq_mpw_en=0|1, txq_inline_min=N, "
+                       "mac=ADDRESS, reta_size=N, " MLX5RAW_RX_HELP
+                       ", txq_mpw_en=0|1, txq_inline_min=N, "
                        "txq_inline_max=N, txq_inline_mpw=N, txqs_min_inline=N, tx_vec_en=0|1",
                        text);
     }

@@ -139,6 +139,15 @@ Status Device::query_capabilities(const Devargs& arguments) {
                      (attributes.device_cap_flags_ex & IBV_DEVICE_RAW_IP_CSUM) != 0;
     caps_.vlan_strip = (attributes.raw_packet_caps & IBV_RAW_PACKET_CAP_CVLAN_STRIPPING) != 0;
     caps_.timestamp = attributes.completion_timestamp_mask != 0;
+    mlx5dv_context direct = {};
+    direct.comp_mask = MLX5DV_CONTEXT_MASK_CQE_COMPRESION;
+    if (const int error = mlx5dv_query_device(context(), &direct); error != 0) {
+        return failure(error, "%s: cannot query the device: %s", name(), strerror(error));
+    }
+    if ((direct.comp_mask & MLX5DV_CONTEXT_MASK_CQE_COMPRESION) != 0 &&
+        direct.cqe_comp_caps.max_num > 1) {
+        caps_.compression_formats = direct.cqe_comp_caps.supported_format;
+    }
     caps_.part_id = base.vendor_part_id;
     caps_.firmware = base.fw_ver;
     const SendNeeds needs = query_send_needs(context(), caps_.part_id);
@@ -147,9 +156,7 @@ Status Device::query_capabilities(const Devargs& arguments) {
     if ((attributes.tso_caps.supported_qpts & 1u << IBV_QPT_RAW_PACKET) != 0) {
         caps_.max_tso = attributes.tso_caps.max_tso;
     }
-    mlx5dv_context direct = {};
-    caps_.multi_packet = mlx5dv_query_device(context(), &direct) == 0 &&
-                         (direct.flags & MLX5DV_CONTEXT_FLAGS_ENHANCED_MPW) != 0;
+    caps_.multi_packet = (direct.flags & MLX5DV_CONTEXT_FLAGS_ENHANCED_MPW) != 0;
     if (arguments.reta_size > caps_.max_reta_size) {
         return failure(EINVAL, "reta_size=%u: %s allows at most %u entries", arguments.reta_size,
                        name(), caps_.max_reta_size);

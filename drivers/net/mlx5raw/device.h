@@ -18,7 +18,8 @@ struct Capabilities {
     uint32_t max_descriptors = 0;
     uint32_t max_rx_segments = 0;
     uint32_t max_reta_size = 0;
-    uint64_t rx_hash_fields = 0;  // IBV_RX_HASH_*
+    uint64_t rx_hash_fields = 0;       // IBV_RX_HASH_*
+    uint32_t compression_formats = 0;  // mlx5dv_cqe_comp_res_format
     bool vlan_strip = false;
     bool timestamp = false;     // in completions
     bool checksum = false;      // raw packets: verify on receive, generate on send

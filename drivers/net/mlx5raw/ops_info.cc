@@ -167,7 +167,7 @@ void txq_info_get(rte_eth_dev* dev, uint16_t queue, rte_eth_txq_info* info) {
 }
 
 int rx_burst_mode_get(rte_eth_dev* dev, uint16_t, rte_eth_burst_mode* mode) {
-    snprintf(mode->info, sizeof(mode->info), "%s", rx_path_name(dev));
+    snprintf(mode->info, sizeof(mode->info), "%s", rx_path_name(dev).c_str());
     return 0;
 }
 

@@ -109,7 +109,8 @@ void choose_bursts(rte_eth_dev* dev) {
     dev->data->scattered_rx = scatter;
     dev->rx_pkt_burst = scatter ? RxQueue::burst_scatter : RxQueue::burst_single;
     MLX5RAW_LOG(INFO, "%s: RX path %s, TX path %s, %zu flow rules", dev->data->name,
-                rx_path_name(dev), port.tx_mode.describe().c_str(), port.steering.rule_count());
+                rx_path_name(dev).c_str(), port.tx_mode.describe().c_str(),
+                port.steering.rule_count());
 }
 
 }  // namespace

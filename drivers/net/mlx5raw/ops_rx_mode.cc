@@ -66,7 +66,7 @@ int read_clock(rte_eth_dev* dev, uint64_t* time) {
 }
 
 // A burst function serves the whole port, and its queues have the path that fits it.
-const char* rx_path_name(const rte_eth_dev* dev) {
+std::string rx_path_name(const rte_eth_dev* dev) {
     if (dev->data->nb_rx_queues == 0) {
         return "none";
     }

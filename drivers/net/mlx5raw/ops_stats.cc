@@ -19,6 +19,7 @@ struct TxField {
 
 // Packets and bytes of each queue are ethdev's own xstats.
 constexpr RxField kRxFields[] = {
+    {"compressed_sessions", &RxCounters::sessions},
     {"error_completions", &RxCounters::errors},
     {"flushed_receives", &RxCounters::flushed},
     {"recoveries", &RxCounters::recoveries},

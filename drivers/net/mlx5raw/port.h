@@ -138,7 +138,7 @@ Status apply_vlan_strip(rte_eth_dev* dev);  // what the port's offloads say, to 
 void vlan_strip_queue_set(rte_eth_dev* dev, uint16_t queue, int on);
 int read_clock(rte_eth_dev* dev, uint64_t* time);
 CqeClassOptions cqe_class_options(const rte_eth_dev* dev);
-const char* rx_path_name(const rte_eth_dev* dev);  // of the queues
+std::string rx_path_name(const rte_eth_dev* dev);  // of the queues
 // ops_flow.cc
 int flow_ops_get(rte_eth_dev* dev, const rte_flow_ops** out);
 void report_flow_marks(rte_eth_dev* dev, bool on);

@@ -59,6 +59,19 @@ static_assert(offsetof(Cqe, rx_hash) == 12 && offsetof(Cqe, header) == 28 &&
               offsetof(Cqe, byte_count) == 44 && offsetof(Cqe, wqe_counter) == 60 &&
               offsetof(Cqe, op_own) == 63);
 
+// CQE compression (PRM, "CQE compression"): a title entry, whose byte count is the number
+// of packets, stands for as many entries of the ring. What differs between them is in
+// arrays of eight mini entries: the first array in the entry behind the title, the array
+// k in the entry 8 * k behind it. The other entries hold nothing, not even owner bits.
+struct MiniCqe {
+    Be32 rx_hash;  // in the hash format
+    Be32 byte_count;
+};
+static_assert(sizeof(MiniCqe) == 8);
+
+inline constexpr uint8_t kCqeCompressed = 3 << 2;  // format, in op_own
+inline constexpr uint32_t kMinisPerEntry = sizeof(Cqe) / sizeof(MiniCqe);
+
 // The same entry when the completion is an error.
 struct alignas(64) ErrorCqe {
     uint8_t reserved0[54];
@@ -81,6 +94,8 @@ enum CqeOpcode : uint8_t {
 };
 
 inline constexpr uint8_t kCqeOwnerMask = 1;
+// In the place of op_own: an entry that is no completion in any round.
+inline constexpr uint8_t kCqeNotWritten = kCqeInvalid << 4;
 // Opcode, format and owner; the solicited bit does not matter.
 inline constexpr uint8_t kCqeKindMask = 0xfd;
 

@@ -27,7 +27,16 @@ bool is_rx_argument(const std::string& key) {
 }
 
 Status apply_rx_argument(const std::string& key, uint32_t value, RxArguments& out) {
-    return parse_switch(key, value, out.vector);
+    bool on = false;
+    if (Status status = parse_switch(key, value, on); !status.ok()) {
+        return status;
+    }
+    if (key == MLX5RAW_ARG_RX_VEC_EN) {
+        out.vector = on;
+    } else {
+        out.compression = on;
+    }
+    return {};
 }
 
 }  // namespace tagwire::mlx5raw

@@ -126,7 +126,7 @@ uint32_t decode_groups(RxRing& ring, rte_mbuf** packets, uint32_t groups) {
         copy_pointers(packets + taken, mbufs + taken);
         const auto count = static_cast<uint32_t>(__builtin_ctz(~valid));
         if (unlikely(extras)) {
-            rx_report_extras(ring, cqes + taken, mbufs + taken, count);
+            rx_report_extras(ring, cqes + taken, 1, mbufs + taken, count);
         }
         if (unlikely(count != kGroup)) {
             sum = before;
@@ -141,6 +141,40 @@ uint32_t decode_groups(RxRing& ring, rte_mbuf** packets, uint32_t groups) {
     ring.consumer += taken;
     ring.counters.bytes += bytes + static_cast<uint32_t>(_mm256_extract_epi32(sum, 5));
     return taken;
+}
+
+// Eight packets of a session, whose entries and mbufs do not wrap.
+template <size_t... kIndex>
+__m256i expand_group(const MiniCqe* minis, __m256i common, rte_mbuf* const* mbufs, __m256i bytes,
+                     std::index_sequence<kIndex...>) {
+    static_assert(offsetof(MiniCqe, rx_hash) == 0 && offsetof(MiniCqe, byte_count) == 4);
+    const __m256i order =
+        _mm256_setr_epi8(-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
+                         -1, 7, 6, 5, 4, 7, 6, -1, -1, 3, 2, 1, 0);
+    const auto expand = [&](const MiniCqe* mini, rte_mbuf* mbuf) {
+        const __m256i fields =
+            _mm256_shuffle_epi8(_mm256_set1_epi64x(*reinterpret_cast<const int64_t*>(mini)), order);
+        bytes = _mm256_add_epi32(bytes, fields);
+        _mm256_storeu_si256(
+            reinterpret_cast<__m256i*>(reinterpret_cast<uint8_t*>(mbuf) + kMbufPart),
+            _mm256_or_si256(fields, common));
+    };
+    (expand(minis + kIndex, mbufs[kIndex]), ...);
+    return bytes;
+}
+
+template <size_t... kIndex>
+void release_group(Cqe* cqes, std::index_sequence<kIndex...>) {
+    ((cqes[kIndex].op_own = kCqeNotWritten), ...);
+}
+
+// What the packets of a session have in common.
+__m256i common_part(const RxRing& ring, const Cqe& title) {
+    CqeClass kind = ring.classes[(title.header >> 8 << 2) | ((title.header & 6u) >> 1)];
+    if ((ring.extras & kRxVlan) != 0) {
+        kind.zero[1] = static_cast<uint32_t>(__builtin_bswap16(title.vlan_info.raw)) << 16;
+    }
+    return _mm256_load_si256(reinterpret_cast<const __m256i*>(&kind));
 }
 
 uint32_t min4(uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
@@ -172,6 +206,38 @@ uint16_t rx_decode_avx2(RxRing& ring, rte_mbuf** packets, uint16_t count) {
         }
     }
     return static_cast<uint16_t>(received);
+}
+
+void rx_expand_avx2(RxRing& ring) {
+    using Group = std::make_index_sequence<kGroup>;
+    static_assert(kGroup == kMinisPerEntry);
+    const uint32_t first_entry = ring.cq_consumer;
+    const Cqe title = ring.cqes[first_entry & ring.cq_mask];
+    const uint32_t count = __builtin_bswap32(title.byte_count.raw);
+    const __m256i common = common_part(ring, title);
+    __m256i bytes = _mm256_setzero_si256();
+    for (uint32_t first = 0; first < count; first += kGroup) {
+        const uint32_t entry = (first_entry + first) & ring.cq_mask;
+        const uint32_t slot = (ring.consumer + first) & ring.mask;
+        const MiniCqe* const minis = rx_mini_array(ring, first_entry, first);
+        if (unlikely(count - first < kGroup || entry + kGroup > ring.cq_mask + 1 ||
+                     slot + kGroup > ring.mask + 1)) {
+            const uint32_t some = RTE_MIN(count - first, kGroup);
+            rx_expand_some(ring, title, minis, first, some);
+            rx_release_entries(ring, entry, some);
+            continue;
+        }
+        rte_mbuf* const* const mbufs = &ring.mbufs[slot];
+        bytes = expand_group(minis, common, mbufs, bytes, Group());
+        if (unlikely((ring.extras & ~kRxVlan) != 0)) {
+            rx_report_extras(ring, &title, 0, mbufs, kGroup);
+        }
+        release_group(&ring.cqes[entry], Group());
+    }
+    ring.counters.bytes += static_cast<uint32_t>(_mm256_extract_epi32(bytes, 5));
+    ring.cq_consumer += count;
+    ring.ready = count;
+    ++ring.counters.sessions;
 }
 
 bool rx_refill_avx2(RxRing& ring, uint32_t batch) {

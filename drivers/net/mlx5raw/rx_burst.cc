@@ -2,6 +2,8 @@
 // Receiving into one buffer per packet.
 #include <rte_io.h>
 
+#include <cstring>
+
 #include "drivers/net/mlx5raw/rxq.h"
 
 namespace tagwire::mlx5raw {
@@ -9,31 +11,58 @@ namespace tagwire::mlx5raw {
 uint16_t RxQueue::burst_single(void* queue, rte_mbuf** packets, uint16_t count) {
     RxQueue& q = *static_cast<RxQueue*>(queue);
     RxRing& ring = q.ring_;
-    const Next next = q.next_completion();
     uint16_t received = 0;
-    if (likely(next == Next::kPacket)) {
-        received = q.path_.decode(ring, packets, count);
-        ring.counters.packets += received;
+    while (received < count) {
+        if (ring.ready != 0) {
+            received = static_cast<uint16_t>(received +
+                                             q.take_ready(packets + received, count - received));
+            continue;
+        }
+        const Next next = q.next_completion();
+        if (next == Next::kPacket) {
+            received = static_cast<uint16_t>(
+                received + q.path_.decode(ring, packets + received, count - received));
+        } else if (next == Next::kSession) {
+            q.path_.expand(ring);
+        } else {
+            if (unlikely(next == Next::kError)) {
+                ring.counters.packets += received;
+                q.recover();
+                return received;
+            }
+            break;
+        }
     }
-    if (unlikely(next == Next::kError)) {
-        q.recover();
-        return received;
-    }
+    ring.counters.packets += received;
     const uint32_t empty = ring.mask + 1 - (ring.producer - ring.consumer);
     if (empty >= q.refill_threshold_) {
         q.replenish();
     } else if (received != 0) {
+        rte_io_wmb();  // entries are released before they are announced as free
         q.cq_doorbell_.set(ring.cq_consumer & 0xffffff);
     }
     return received;
 }
 
-RxQueue::Next RxQueue::next_completion() const {
-    const Cqe& cqe = ring_.cqes[ring_.cq_consumer & ring_.cq_mask];
+// Mbufs that a session has filled in.
+uint16_t RxQueue::take_ready(rte_mbuf** packets, uint16_t count) {
+    const uint32_t slot = ring_.consumer & ring_.mask;
+    const uint32_t taken = RTE_MIN(RTE_MIN(ring_.ready, uint32_t{count}), ring_.mask + 1 - slot);
+    memcpy(packets, &ring_.mbufs[slot], taken * sizeof(*packets));
+    ring_.ready -= taken;
+    ring_.consumer += taken;
+    return static_cast<uint16_t>(taken);
+}
+
+RxQueue::Next RxQueue::completion_at(uint32_t index) const {
+    const Cqe& cqe = ring_.cqes[index & ring_.cq_mask];
     const uint8_t op_own = *const_cast<const volatile uint8_t*>(&cqe.op_own);
-    const uint8_t owner = (ring_.cq_consumer >> ring_.cq_log) & kCqeOwnerMask;
+    const uint8_t owner = (index >> ring_.cq_log) & kCqeOwnerMask;
     if (likely((op_own & kCqeKindMask) == (kCqeResponderSend << 4 | owner))) {
         return Next::kPacket;
+    }
+    if ((op_own & kCqeKindMask) == (kCqeResponderSend << 4 | kCqeCompressed | owner)) {
+        return Next::kSession;
     }
     if ((op_own & kCqeOwnerMask) != owner || (op_own >> 4) == kCqeInvalid) {
         return Next::kNothing;

@@ -18,13 +18,13 @@ namespace tagwire::mlx5raw {
 RxPath choose_rx_path(bool vector) {
     if (vector && rte_vect_get_max_simd_bitwidth() >= RTE_VECT_SIMD_256 &&
         rte_cpu_get_flag_enabled(RTE_CPUFLAG_AVX2) > 0) {
-        return {"vector AVX2", rx_decode_avx2, rx_refill_avx2};
+        return {"vector AVX2", rx_decode_avx2, rx_expand_avx2, rx_refill_avx2};
     }
-    return {"scalar", rx_decode_scalar, rx_refill_scalar};
+    return {"scalar", rx_decode_scalar, rx_expand_scalar, rx_refill_scalar};
 }
 
 RxPath rx_scatter_path() {
-    return {"scalar scatter", nullptr, nullptr};
+    return {"scalar scatter", nullptr, nullptr, nullptr};
 }
 
 }  // namespace tagwire::mlx5raw

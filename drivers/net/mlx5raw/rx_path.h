@@ -10,6 +10,7 @@ namespace tagwire::mlx5raw {
 struct RxPath {
     const char* name = "none";
     RxDecode decode = rx_decode_scalar;
+    RxExpand expand = rx_expand_scalar;
     RxRefill refill = rx_refill_scalar;
 };
 

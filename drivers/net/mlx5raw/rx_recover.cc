@@ -70,12 +70,20 @@ void RxQueue::drain_completions() {
             break;
         }
         rte_io_rmb();
+        if (next == Next::kSession) {
+            const uint32_t count = cqe.byte_count.get();
+            rx_release_entries(ring_, ring_.cq_consumer, count);
+            ring_.cq_consumer += count;
+            continue;
+        }
         if (next == Next::kError) {
             const auto& error = reinterpret_cast<const ErrorCqe&>(cqe);
             ++(error.syndrome == kSyndromeFlushed ? ring_.counters.flushed : ring_.counters.errors);
         }
         ++ring_.cq_consumer;
     }
+    session_.clear();
+    ring_.ready = 0;
     restore_completion_index();
 }
 

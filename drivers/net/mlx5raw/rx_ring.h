@@ -21,6 +21,7 @@ namespace tagwire::mlx5raw {
 struct RxCounters {
     uint64_t packets = 0;
     uint64_t bytes = 0;
+    uint64_t sessions = 0;    // of compressed completions
     uint64_t no_mbuf = 0;     // refills that the mempool could not serve
     uint64_t errors = 0;      // error completions
     uint64_t flushed = 0;     // of those, receives flushed behind an error
@@ -52,6 +53,7 @@ struct RxRing {
     uint32_t consumer = 0;
     uint32_t producer = 0;
     uint32_t mask = 0;
+    uint32_t ready = 0;       // mbufs from consumer on that a session has filled in
     uint8_t extras = 0;       // RxExtra
     uint16_t time_field = 0;  // offset in the mbuf, with kRxTime
     RxCounters counters;
@@ -69,12 +71,27 @@ using RxDecode = uint16_t (*)(RxRing& ring, rte_mbuf** packets, uint16_t count);
 // has too few.
 using RxRefill = bool (*)(RxRing& ring, uint32_t batch);
 
+// Fills in the mbufs of the compressed session at cq_consumer: they are `ready`, and the
+// entries of the session are free.
+using RxExpand = void (*)(RxRing& ring);
+
 uint16_t rx_decode_scalar(RxRing& ring, rte_mbuf** packets, uint16_t count);
 bool rx_refill_scalar(RxRing& ring, uint32_t batch);
 uint16_t rx_decode_avx2(RxRing& ring, rte_mbuf** packets, uint16_t count);
 bool rx_refill_avx2(RxRing& ring, uint32_t batch);
 
-// Sets what `extras` says, after the fields of the class.
-void rx_report_extras(const RxRing& ring, const Cqe* cqe, rte_mbuf* const* mbufs, uint32_t count);
+void rx_expand_scalar(RxRing& ring);
+void rx_expand_avx2(RxRing& ring);
+
+// Sets what `extras` says, after the fields of the class. `step` is 1 when each mbuf has
+// an entry of its own, 0 when all have the same.
+void rx_report_extras(const RxRing& ring, const Cqe* cqe, uint32_t step, rte_mbuf* const* mbufs,
+                      uint32_t count);
+
+// Parts of a session. `first` counts packets from the title.
+const MiniCqe* rx_mini_array(const RxRing& ring, uint32_t title, uint32_t first);
+void rx_expand_some(RxRing& ring, const Cqe& title, const MiniCqe* minis, uint32_t first,
+                    uint32_t count);
+void rx_release_entries(RxRing& ring, uint32_t first, uint32_t count);
 
 }  // namespace tagwire::mlx5raw

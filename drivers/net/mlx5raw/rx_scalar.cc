@@ -61,7 +61,7 @@ uint16_t rx_decode_scalar(RxRing& ring, rte_mbuf** packets, uint16_t count) {
             mbuf->vlan_tci = 0;
             mbuf->hash.rss = cqe.rx_hash.get();
             if (unlikely(extras != 0)) {
-                rx_report_extras(ring, &cqe, &mbuf, 1);
+                rx_report_extras(ring, &cqe, 1, &mbuf, 1);
             }
             bytes += length;
         }
@@ -76,19 +76,19 @@ uint16_t rx_decode_scalar(RxRing& ring, rte_mbuf** packets, uint16_t count) {
     return received;
 }
 
-void rx_report_extras(const RxRing& ring, const Cqe* cqe, rte_mbuf* const* mbufs, uint32_t count) {
+void rx_report_extras(const RxRing& ring, const Cqe* cqe, uint32_t step, rte_mbuf* const* mbufs,
+                      uint32_t count) {
     const uint8_t extras = ring.extras;
-    for (uint32_t i = 0; i < count; ++i) {
+    for (uint32_t i = 0; i < count; ++i, cqe += step) {
         rte_mbuf* const mbuf = mbufs[i];
         if ((extras & kRxVlan) != 0) {
-            mbuf->vlan_tci = cqe[i].vlan_info.get();
+            mbuf->vlan_tci = cqe->vlan_info.get();
         }
         if ((extras & kRxMark) != 0) {
-            set_flow_mark(*mbuf, cqe[i].flow_tag.get());
+            set_flow_mark(*mbuf, cqe->flow_tag.get());
         }
         if ((extras & kRxTime) != 0) {
-            *RTE_MBUF_DYNFIELD(mbuf, ring.time_field, rte_mbuf_timestamp_t*) =
-                cqe[i].timestamp.get();
+            *RTE_MBUF_DYNFIELD(mbuf, ring.time_field, rte_mbuf_timestamp_t*) = cqe->timestamp.get();
         }
     }
 }

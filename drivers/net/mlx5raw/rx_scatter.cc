@@ -24,7 +24,7 @@ uint16_t RxQueue::burst_scatter(void* queue, rte_mbuf** packets, uint16_t count)
     uint64_t bytes = 0;
     uint16_t received = 0;
     while (received < count) {
-        const Next next = q.next_completion();
+        const Next next = q.session_.empty() ? q.next_completion() : Next::kSession;
         if (next == Next::kNothing) {
             break;
         }
@@ -32,8 +32,10 @@ uint16_t RxQueue::burst_scatter(void* queue, rte_mbuf** packets, uint16_t count)
             q.recover();
             break;
         }
-        const Cqe& cqe = q.ring_.cqes[q.ring_.cq_consumer & q.ring_.cq_mask];
         rte_io_rmb();  // the rest of the entry was written before its owner bit
+        const Cqe& cqe = next == Next::kSession
+                             ? q.session_.next(q.ring_)
+                             : q.ring_.cqes[q.ring_.cq_consumer++ & q.ring_.cq_mask];
         const CqeClass& kind = q.ring_.classes[cqe_class_index(cqe.header)];
         const uint32_t length = cqe.byte_count.get();
         rte_mbuf* const head = q.take_chain(q.ring_.consumer & q.ring_.mask, length);
@@ -43,11 +45,10 @@ uint16_t RxQueue::burst_scatter(void* queue, rte_mbuf** packets, uint16_t count)
         head->hash.rss = cqe.rx_hash.get();
         head->vlan_tci = 0;
         if (unlikely(q.ring_.extras != 0)) {
-            rx_report_extras(q.ring_, &cqe, &head, 1);
+            rx_report_extras(q.ring_, &cqe, 1, &head, 1);
         }
         packets[received++] = head;
         bytes += length;
-        ++q.ring_.cq_consumer;
         ++q.ring_.consumer;
     }
     q.ring_.counters.packets += received;
@@ -56,6 +57,7 @@ uint16_t RxQueue::burst_scatter(void* queue, rte_mbuf** packets, uint16_t count)
     if (empty >= q.refill_threshold_) {
         q.replenish();
     } else if (received != 0) {
+        rte_io_wmb();
         q.cq_doorbell_.set(q.ring_.cq_consumer & 0xffffff);
     }
     return received;

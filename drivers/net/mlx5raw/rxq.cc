@@ -47,6 +47,9 @@ Status RxQueue::create(const Device& device, MemoryTable& memory, const CqeClass
     // Marks stay as they were: rules may be older than the queue.
     set_extra(kRxTime, (config_.offloads & RTE_ETH_RX_OFFLOAD_TIMESTAMP) != 0);
     ring_.time_field = timestamp.field;
+    if (Status status = choose_compression(device.caps(), arguments); !status.ok()) {
+        return status;
+    }
     if (Status status = create_verbs(device); !status.ok()) {
         destroy();
         return status;
@@ -58,13 +61,36 @@ Status RxQueue::create(const Device& device, MemoryTable& memory, const CqeClass
     return {};
 }
 
+// Of a session only the hash and the length are each packet's own.
+Status RxQueue::choose_compression(const Capabilities& caps, const RxArguments& arguments) {
+    const bool able = (caps.compression_formats & MLX5DV_CQE_RES_FORMAT_HASH) != 0;
+    const bool timed = (config_.offloads & RTE_ETH_RX_OFFLOAD_TIMESTAMP) != 0;
+    compression_ = arguments.compression.value_or(able && !timed);
+    if (compression_ && !able) {
+        return failure(ENOTSUP,
+                       "rxq_cqe_comp_en=1: this device or its driver does not compress "
+                       "completions; leave the argument away");
+    }
+    if (compression_ && timed) {
+        return failure(EINVAL,
+                       "rxq_cqe_comp_en=1 gives many packets the time of one, which the RX "
+                       "timestamp offload excludes; leave one of them away");
+    }
+    return {};
+}
+
+std::string RxQueue::path_name() const {
+    return std::string(path_.name) + (compression_ ? ", compressed CQEs" : "");
+}
+
 Status RxQueue::create_verbs(const Device& device) {
     if (config_.interrupts) {
         if (Status status = interrupt_.create(device); !status.ok()) {
             return status;
         }
     }
-    cq_ = create_completion_queue(device.context(), config_.descriptors, interrupt_.channel());
+    cq_ = create_completion_queue(device.context(), config_.descriptors, interrupt_.channel(),
+                                  compression_ ? MLX5DV_CQE_RES_FORMAT_HASH : 0);
     if (cq_ == nullptr) {
         return failure(errno, "RX queue %u: cannot create a completion queue of %u entries: %s",
                        config_.queue, config_.descriptors, strerror(errno));
@@ -118,7 +144,8 @@ Status RxQueue::map_rings() {
     ring_.mask = rwq.wqe_cnt - 1;
     stride_segments_ = rwq.stride / sizeof(DataSegment);
     refill_threshold_ = RTE_MIN(kRefillBatch, rwq.wqe_cnt / 4);
-    ring_.consumer = ring_.producer = 0;
+    ring_.consumer = ring_.producer = ring_.ready = 0;
+    session_.reserve(cq.cqe_cnt);
     ring_.mbufs = static_cast<rte_mbuf**>(
         rte_zmalloc_socket("mlx5raw_rx", sizeof(rte_mbuf*) * rwq.wqe_cnt * segments_,
                            RTE_CACHE_LINE_SIZE, config_.socket));
@@ -233,16 +260,17 @@ Status RxQueue::set_vlan_strip(bool on) {
 }
 
 uint32_t RxQueue::used_descriptors() const {
-    uint32_t used = 0;
-    while (used <= ring_.cq_mask) {
-        const uint32_t index = ring_.cq_consumer + used;
-        const uint8_t op_own =
-            *const_cast<const volatile uint8_t*>(&ring_.cqes[index & ring_.cq_mask].op_own);
-        if ((op_own & kCqeOwnerMask) != ((index >> ring_.cq_log) & kCqeOwnerMask) ||
-            op_own >> 4 == kCqeInvalid) {
+    uint32_t used = ring_.ready + session_.count();
+    uint32_t index = ring_.cq_consumer;
+    while (index - ring_.cq_consumer <= ring_.cq_mask) {
+        const Next next = completion_at(index);
+        if (next == Next::kNothing) {
             break;
         }
-        ++used;
+        const Cqe& cqe = ring_.cqes[index & ring_.cq_mask];
+        const uint32_t packets = next == Next::kSession ? cqe.byte_count.get() : 1;
+        used += packets;
+        index += packets;
     }
     return used;
 }
@@ -254,7 +282,7 @@ std::string RxQueue::describe() const {
              "cq_consumer %u path %s",
              config_.queue, wq_ != nullptr ? wq_->wq_num : 0, running_ ? "RDY" : "RESET",
              ring_.mask + 1, segments_, ring_.producer - ring_.consumer, ring_.consumer,
-             ring_.producer, ring_.cq_consumer, path_.name);
+             ring_.producer, ring_.cq_consumer, path_name().c_str());
     return text;
 }
 

@@ -12,9 +12,11 @@
 #include "drivers/net/mlx5raw/device.h"
 #include "drivers/net/mlx5raw/memory.h"
 #include "drivers/net/mlx5raw/prm.h"
+#include "drivers/net/mlx5raw/rx_arguments.h"
 #include "drivers/net/mlx5raw/rx_interrupt.h"
 #include "drivers/net/mlx5raw/rx_path.h"
 #include "drivers/net/mlx5raw/rx_ring.h"
+#include "drivers/net/mlx5raw/rx_session.h"
 #include "drivers/net/mlx5raw/status.h"
 #include "drivers/net/mlx5raw/verbs.h"
 
@@ -64,7 +66,7 @@ class alignas(RTE_CACHE_LINE_SIZE) RxQueue {
     uint32_t descriptors() const { return ring_.mask + 1; }
     uint32_t used_descriptors() const;
     uint32_t completion_index() const { return ring_.cq_consumer; }
-    const char* path_name() const { return path_.name; }
+    std::string path_name() const;
     std::string describe() const;
 
     // Bytes that one posted buffer takes.
@@ -78,13 +80,15 @@ class alignas(RTE_CACHE_LINE_SIZE) RxQueue {
   private:
     static constexpr uint32_t kRefillBatch = 32;
 
-    enum class Next { kPacket, kNothing, kError };
-    Next next_completion() const;
+    enum class Next { kPacket, kSession, kNothing, kError };
+    Next completion_at(uint32_t index) const;
+    Next next_completion() const { return completion_at(ring_.cq_consumer); }
     // Plain loads and stores: only control threads change it.
     void set_extra(RxExtra extra, bool on) {
         ring_.extras = static_cast<uint8_t>(on ? ring_.extras | extra : ring_.extras & ~extra);
     }
 
+    uint16_t take_ready(rte_mbuf** packets, uint16_t count);
     void ring_doorbells();
     void replenish();
     void refill_single();
@@ -97,6 +101,7 @@ class alignas(RTE_CACHE_LINE_SIZE) RxQueue {
 
     // Cold: rxq.cc and rx_recover.cc.
     bool strips_vlan() const { return (config_.offloads & RTE_ETH_RX_OFFLOAD_VLAN_STRIP) != 0; }
+    Status choose_compression(const Capabilities& caps, const RxArguments& arguments);
     Status create_verbs(const Device& device);
     Status map_rings();
     Status fill();
@@ -116,6 +121,7 @@ class alignas(RTE_CACHE_LINE_SIZE) RxQueue {
     uint32_t segments_ = 1;
     uint32_t stride_segments_ = 1;  // data segments that a WQE has room for
     uint32_t refill_threshold_ = kRefillBatch;
+    CqeSession session_;    // of the paths that take packets one by one
     bool pinned_ = false;   // buffers lie outside of the mbufs
     bool one_key_ = false;  // the whole pool has one lkey, written once
     MemoryCache memory_;
@@ -126,6 +132,7 @@ class alignas(RTE_CACHE_LINE_SIZE) RxQueue {
     bool running_ = false;
     uint8_t port_ = 0;
     RxInterrupt interrupt_;
+    bool compression_ = false;
     CompletionQueue cq_;
     WorkQueue wq_;
 };

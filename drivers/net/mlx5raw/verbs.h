@@ -31,9 +31,10 @@ MLX5RAW_VERBS_OBJECT(Counters, ibv_counters, ibv_destroy_counters);
 
 #undef MLX5RAW_VERBS_OBJECT
 
-// A completion queue with exactly `entries` (a power of two) 64-byte entries, and
-// with events on the channel if there is one.
+// A completion queue with exactly `entries` (a power of two) 64-byte entries, with
+// events on the channel if there is one, and compressed in `format`
+// (mlx5dv_cqe_comp_res_format) unless that is zero.
 CompletionQueue create_completion_queue(ibv_context* context, uint32_t entries,
-                                        ibv_comp_channel* channel = nullptr);
+                                        ibv_comp_channel* channel = nullptr, uint8_t format = 0);
 
 }  // namespace tagwire::mlx5raw
