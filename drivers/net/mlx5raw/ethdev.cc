@@ -143,11 +143,33 @@ int remove(rte_vdev_device* vdev) {
     return rte_eth_dev_release_port(dev);
 }
 
+MemoryTable* memory_of(const rte_vdev_device* vdev) {
+    const rte_eth_dev* dev = rte_eth_dev_allocated(rte_vdev_device_name(vdev));
+    return dev != nullptr && dev->data->dev_private != nullptr ? &port_of(dev).memory : nullptr;
+}
+
+int dma_map(rte_vdev_device* vdev, void* address, uint64_t, size_t length) {
+    MemoryTable* memory = memory_of(vdev);
+    const Status status = memory != nullptr
+                              ? memory->add_external(reinterpret_cast<uintptr_t>(address), length)
+                              : failure(ENODEV, "the port is closed");
+    return log_and_return(rte_vdev_device_name(vdev), status) == 0 ? 0 : -1;
+}
+
+int dma_unmap(rte_vdev_device* vdev, void* address, uint64_t, size_t length) {
+    if (MemoryTable* memory = memory_of(vdev); memory != nullptr) {
+        memory->forget(reinterpret_cast<uintptr_t>(address), length);
+    }
+    return 0;
+}
+
 // Initialized by the compiler: the constructor that registers it may run before those
 // of C++ objects.
 constinit rte_vdev_driver vdev_driver = {
     .probe = probe,
     .remove = remove,
+    .dma_map = dma_map,
+    .dma_unmap = dma_unmap,
 };
 
 }  // namespace

@@ -1,18 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Memory registration. A port registers each chunk of a mempool once, with one
 // memory region; a queue keeps the last few ranges that it used beside its ring.
+//
+// Memory goes in four ways, and each takes its registration along: a mempool is freed, EAL
+// gives pages back, the user unmaps external memory (rte_dev_dma_unmap), the port closes.
 #pragma once
 
 #include <rte_branch_prediction.h>
 #include <rte_mbuf.h>
+#include <rte_memory.h>
 
 #include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
+#include "drivers/net/mlx5raw/memory_chunks.h"
 #include "drivers/net/mlx5raw/prm.h"
 #include "drivers/net/mlx5raw/status.h"
 #include "drivers/net/mlx5raw/verbs.h"
@@ -42,12 +48,18 @@ class MemoryTable {
     // Registers what is not registered yet of the pool's memory.
     Status add_pool(rte_mempool* pool);
 
+    // Registers external memory before it is used (rte_dev_dma_map).
+    Status add_external(uintptr_t base, uintptr_t length);
+
+    // The memory is about to go, or is no longer the device's to use.
+    void forget(uintptr_t base, uintptr_t length);
+
     // The range with the segment's data; registers the memory around it when it is
     // new. lkey is kNoLkey when that is not possible.
     MemoryRange find(const rte_mbuf& segment);
 
     // The key of all of the pool's memory, kNoLkey when it has several.
-    Be32 sole_key(const rte_mempool* pool) const;
+    Be32 sole_key(rte_mempool* pool) const;
 
     // Changes whenever a region goes away: cached ranges are then void.
     uint32_t generation() const { return generation_.load(std::memory_order_acquire); }
@@ -59,19 +71,32 @@ class MemoryTable {
         MemoryRange range;
         MemoryRegion handle;
         const rte_mempool* pool;  // nullptr: memory that is no mempool's
+        // What is still there of it. A region that lost a part is found no more, because
+        // other pages may come in that place, but lives on for packets under way.
+        std::vector<Chunk> live;
+        bool whole() const {
+            return live.size() == 1 && live[0].end - live[0].base == range.length;
+        }
     };
 
     static void on_pool_event(rte_mempool_event event, rte_mempool* pool, void* self);
+    static void on_memory_event(rte_mem_event event, const void* address, size_t length,
+                                void* self);
+    static int register_around(const rte_memseg_list*, const rte_memseg* segment, size_t length,
+                               void* opaque);
     const MemoryRange* lookup(uintptr_t address) const;
+    bool covers(const Chunk& chunk) const;
     Status add_range(uintptr_t base, uintptr_t length, const rte_mempool* pool);
-    Status add_pool_locked(rte_mempool* pool);
     Status add_surroundings(uintptr_t address);
     void remove_pool(const rte_mempool* pool);
 
     ibv_pd* pd_;
+    std::string callback_name_;  // empty: EAL does not tell
+    // Taken inside of EAL's lock of the memory map, never around it.
     mutable std::mutex mutex_;
     std::vector<Region> regions_;
     std::atomic<uint32_t> generation_{0};
+    std::atomic<bool> warned_{false};
 };
 
 // A queue's own view: the range of the last packet first.
