@@ -11,6 +11,7 @@
 #include "drivers/softcx/model/counters.h"
 #include "drivers/softcx/model/machine.h"
 #include "drivers/softcx/model/port.h"
+#include "drivers/softcx/model/refusal.h"
 #include "drivers/softcx/softcx.h"
 #include "drivers/softcx/wire/wire.h"
 
@@ -149,6 +150,26 @@ SOFTCX_EXPORT int softcx_set_link(const char* device_name, int up) {
     softcx::report_async_event(*device, up != 0 ? kEventPortActive : kEventPortError,
                                softcx::kPortNumber);
     return 0;
+}
+
+SOFTCX_EXPORT int softcx_refuse_command(const char* device_name, int after, int error) {
+    Device* device = softcx::find_device(device_name);
+    if (device == nullptr)
+        return -ENODEV;
+    if (after >= 0 && error <= 0)
+        return -EINVAL;
+    const std::lock_guard lock(device->mutex);
+    const bool waited = device->refusal.after >= 0;
+    device->refusal = {after, error};
+    return waited ? 1 : 0;
+}
+
+SOFTCX_EXPORT unsigned long long softcx_objects(const char* device_name) {
+    Device* device = softcx::find_device(device_name);
+    if (device == nullptr)
+        return ~0ull;
+    const std::lock_guard lock(device->mutex);
+    return softcx::count_objects(*device);
 }
 
 SOFTCX_EXPORT unsigned long long softcx_counter(const char* device_name, const char* name) {

@@ -41,6 +41,14 @@ int softcx_inject_cq_overrun(const char* device, unsigned int cqn);
  * that release work and all others return EIO, until the last open file is closed. */
 int softcx_inject_device_fatal(const char* device);
 int softcx_set_link(const char* device, int up);
+/* After `after` more commands one fails with `error` (an errno) and has no effect; commands
+ * that release never do. Negative: none fails. Returns 1 if the order before was still
+ * waiting, 0 if there was none, or -ENODEV/-EINVAL. */
+int softcx_refuse_command(const char* device, int after, int error);
+
+/* How many objects the device has (open files, PDs, MRs, CQs ...), to look for leaks; -1 as
+ * unsigned without such a device. */
+unsigned long long softcx_objects(const char* device);
 
 /* A counter by name (as in hw_counters), or -1 as unsigned. */
 unsigned long long softcx_counter(const char* device, const char* name);

@@ -60,6 +60,14 @@ int softcx_set_link(const char*, int) {
     return unable("a link set from the test");
 }
 
+int softcx_refuse_command(const char*, int, int) {
+    return unable("a command that is refused");
+}
+
+unsigned long long softcx_objects(const char*) {
+    return 0;
+}
+
 // The client checks are the model's alone: a card counts no client errors.
 unsigned long long softcx_counter(const char*, const char*) {
     return 0;

@@ -47,7 +47,11 @@ int promiscuous_disable(rte_eth_dev* dev) {
     }
     Listening listening = listening_of(dev);
     listening.promiscuous = false;
-    return listen(dev, listening);
+    const int result = listen(dev, listening);
+    if (result != 0) {
+        port_of(dev).vlan_filter.clear();  // the port stays promiscuous
+    }
+    return result;
 }
 
 int allmulticast_enable(rte_eth_dev* dev) {

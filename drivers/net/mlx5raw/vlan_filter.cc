@@ -62,6 +62,9 @@ Status VlanFilter::apply(const Device& device, ibv_wq* queue, const VlanSet& all
         if (flow == nullptr) {
             const int error = errno;
             rules_.erase(rules_.begin() + static_cast<ptrdiff_t>(before), rules_.end());
+            if (rules_.empty()) {
+                qps_.reset();
+            }
             return failure(error, "the device refuses a VLAN filter rule (0x%x under 0x%x): %s%s",
                            block.value, block.mask, strerror(error), remedy_for_rule(error));
         }

@@ -233,6 +233,10 @@ struct Device {
     uint32_t index = 0;
     uint64_t node_guid = 0;
     Port port;
+    // softcx_refuse_command: how many commands still work (negative: all), and the errno then.
+    struct {
+        int after = -1, error = 0;
+    } refusal;
     bool failed = false;  // fatal error: nothing moves until the last open file is closed
     std::atomic<bool> started{false};  // plugged into its wire: may be stepped
 

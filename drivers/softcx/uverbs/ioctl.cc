@@ -17,6 +17,7 @@
 #include "drivers/softcx/log.h"
 #include "drivers/softcx/model/machine.h"
 #include "drivers/softcx/model/port.h"
+#include "drivers/softcx/model/refusal.h"
 #include "drivers/softcx/uverbs/attributes.h"
 #include "drivers/softcx/uverbs/command.h"
 #include "drivers/softcx/uverbs/files.h"
@@ -211,6 +212,12 @@ constexpr IoctlMethod kMethods[] = {
     {MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_DESTROY, destroy_uar},
 };
 
+// May be refused on demand. The command inside of an INVOKE_WRITE is asked itself, and
+// what releases always works.
+bool is_a_step(const IoctlMethod& method) {
+    return method.execute != invoke_write && method.execute != destroy_uar;
+}
+
 }  // namespace
 
 int execute_ioctl(Context& context, uint64_t message) {
@@ -233,8 +240,14 @@ int execute_ioctl(Context& context, uint64_t message) {
     if (attributes.has_duplicates())
         return EINVAL;
     for (const IoctlMethod& method : kMethods)
-        if (method.object == header.object_id && method.method == header.method_id)
+        if (method.object == header.object_id && method.method == header.method_id) {
+            if (is_a_step(method)) {
+                const std::lock_guard lock(context.device.mutex);
+                if (const int error = take_refusal(context.device))
+                    return error;
+            }
             return method.execute(context, attributes);
+        }
     log(LogLevel::kDebug, "%s: ioctl object 0x%x method 0x%x: the client falls back",
         context.device.name.c_str(), header.object_id, header.method_id);
     return EPROTONOSUPPORT;

@@ -7,6 +7,7 @@
 
 #include "drivers/softcx/engine.h"
 #include "drivers/softcx/log.h"
+#include "drivers/softcx/model/refusal.h"
 #include "drivers/softcx/uverbs/command.h"
 
 namespace softcx {
@@ -117,8 +118,12 @@ int execute_write_command(const Command& command, uint32_t number) {
     const std::lock_guard lock(command.device().mutex);
     if (!command.context.opened && number != IB_USER_VERBS_CMD_GET_CONTEXT)
         return EINVAL;
-    if (command.device().failed && !releases(*method))
-        return EIO;
+    if (!releases(*method)) {
+        if (command.device().failed)
+            return EIO;
+        if (const int error = take_refusal(command.device()))
+            return error;
+    }
     // What the client announced before the command happens before it.
     engine_drain(command.device());
     int error;

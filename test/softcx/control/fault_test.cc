@@ -49,6 +49,30 @@ TEST_F(Faults, AFatalDeviceWorksAgainAfterTheLastClose) {
     EXPECT_NE(make_wq(), nullptr);
 }
 
+TEST_F(Faults, TheCommandThatWasNamedIsRefusedAndNoOther) {
+    const unsigned long long objects = softcx_objects("mlx5_0");
+    ASSERT_EQ(softcx_refuse_command("mlx5_0", 1, ENOSPC), 0);
+    Owned<ibv_wq> first = make_wq();
+    ASSERT_NE(first, nullptr);
+    errno = 0;
+    EXPECT_EQ(make_wq(), nullptr);
+    EXPECT_EQ(errno, ENOSPC);
+    EXPECT_NE(make_wq(), nullptr);
+    EXPECT_EQ(softcx_objects("mlx5_0"), objects + 1);
+    first.reset();
+    EXPECT_EQ(softcx_objects("mlx5_0"), objects);
+}
+
+TEST_F(Faults, ACommandThatReleasesIsNeverRefused) {
+    Owned<ibv_wq> wq = make_wq();
+    ASSERT_EQ(softcx_refuse_command("mlx5_0", 0, EIO), 0);
+    wq.reset();  // Release expects success
+    EXPECT_EQ(softcx_refuse_command("mlx5_0", -1, 0), 1) << "the order waits";
+    EXPECT_NE(make_wq(), nullptr);
+    EXPECT_EQ(softcx_refuse_command("mlx5_0", 0, 0), -EINVAL);
+    EXPECT_EQ(softcx_refuse_command("none", 0, EIO), -ENODEV);
+}
+
 TEST_F(Faults, AFatalDeviceWakesWhoSleepsOnACq) {
     const Owned<ibv_comp_channel> channel(ibv_create_comp_channel(context_.get()));
     const Owned<ibv_cq> cq(ibv_create_cq(context_.get(), 16, nullptr, channel.get(), 0));
