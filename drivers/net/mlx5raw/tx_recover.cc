@@ -51,7 +51,7 @@ void TxQueue::recover() {
     }
     const auto& cqe = reinterpret_cast<const ErrorCqe&>(cqes_[cq_consumer_ & cq_mask_]);
     rte_io_rmb();
-    const uint32_t level = counters_.recoveries == 0 ? RTE_LOG_WARNING : RTE_LOG_DEBUG;
+    const uint32_t level = counters_.errors == 0 ? RTE_LOG_WARNING : RTE_LOG_DEBUG;
     rte_log(level, log_type,
             "net_mlx5raw: port %u TX queue %u: error completion, syndrome 0x%02x (%s), vendor "
             "0x%02x, WQE %u; the queue is reset and goes on (further ones are only counted: "
@@ -62,11 +62,10 @@ void TxQueue::recover() {
     // From the WQE that failed on: the ones before it were sent.
     const uint32_t failed =
         consumer_ + static_cast<uint16_t>(cqe.wqe_counter.get() - static_cast<uint16_t>(consumer_));
-    const uint32_t lost = count_packets(failed);
+    counters_.error_dropped += count_packets(failed);
 
     Status status = to_reset();
     if (status.ok()) {
-        counters_.error_dropped += lost;
         skip_completions();
         release(segment_producer_);
         reset_rings();

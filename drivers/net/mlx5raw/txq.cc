@@ -149,6 +149,10 @@ Status TxQueue::start() {
     reset_rings();
     memory_.attach(table_);
     if (Status status = to_ready(); !status.ok()) {
+        // Not half way, from where no start leads on.
+        if (const Status back = to_reset(); !back.ok()) {
+            MLX5RAW_LOG(ERR, "%s", back.message.c_str());
+        }
         return status;
     }
     running_ = true;
