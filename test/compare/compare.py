@@ -22,9 +22,13 @@ SCENARIOS = {**scenarios_basic.SCENARIOS, **scenarios_offload.SCENARIOS,
              **scenarios_control.SCENARIOS}
 
 
-def observe(build, driver, name):
+def observe(build, driver, name, more_devargs):
     """{observation: value} of one driver, and the failure or None."""
     function, options = SCENARIOS[name]
+    if more_devargs:
+        devargs = dict(options.get("devargs", {}))
+        devargs[driver.name] = f"{devargs.get(driver.name, '')},{more_devargs}"
+        options = {**options, "devargs": devargs}
     seen = {}
     with tempfile.TemporaryDirectory(prefix="tagwire-compare-") as folder:
         pmd = None
@@ -81,11 +85,11 @@ def compare(name, stock, ours):
     return agree, listed, unlisted
 
 
-def run(build, name):
+def run(build, name, arguments):
     """True when the drivers agree but for what is listed."""
     started = time.monotonic()
-    stock, stock_failure = observe(build, Stock, name)
-    ours, our_failure = observe(build, Ours, name)
+    stock, stock_failure = observe(build, Stock, name, arguments.stock_devargs)
+    ours, our_failure = observe(build, Ours, name, arguments.our_devargs)
     agree, listed, unlisted = compare(name, stock, ours)
     failures = [text for text in (stock_failure, our_failure) if text]
     good = not failures and not unlisted
@@ -104,8 +108,8 @@ def run(build, name):
     return good, agree, sum(map(len, listed.values()))
 
 
-def show_one(build, driver, name):
-    seen, failure = observe(build, driver, name)
+def show_one(build, driver, name, devargs):
+    seen, failure = observe(build, driver, name, devargs)
     print(f"{'FAILED' if failure else 'ok    '}  {name} with {driver.name}")
     for key, value in seen.items():
         print(f"    {key}: {short(value)}")
@@ -120,6 +124,10 @@ def main():
     parser.add_argument("build")
     parser.add_argument("--only", choices=[Stock.name, Ours.name],
                         help="observations of one driver, not compared")
+    parser.add_argument("--stock-devargs", default="", metavar="NAME=VALUE,...",
+                        help="more device arguments for net_mlx5")
+    parser.add_argument("--our-devargs", default="", metavar="NAME=VALUE,...",
+                        help="more device arguments for net_mlx5raw")
     parser.add_argument("scenario", nargs="*", help="; ".join(SCENARIOS))
     arguments = parser.parse_intermixed_args()
     build = os.path.abspath(arguments.build)
@@ -129,9 +137,10 @@ def main():
     names = arguments.scenario or list(SCENARIOS)
     enter_namespace()
     if arguments.only:
-        driver = Stock if arguments.only == Stock.name else Ours
-        return 0 if all([show_one(build, driver, name) for name in names]) else 1
-    results = [run(build, name) for name in names]
+        driver, devargs = ((Stock, arguments.stock_devargs) if arguments.only == Stock.name else
+                           (Ours, arguments.our_devargs))
+        return 0 if all([show_one(build, driver, name, devargs) for name in names]) else 1
+    results = [run(build, name, arguments) for name in names]
     bad = sum(not good for good, _, _ in results)
     print(f"{len(results)} scenarios, {bad} failed: {sum(agree for _, agree, _ in results)} "
           f"observations agree, {sum(count for _, _, count in results)} differ for listed reasons")

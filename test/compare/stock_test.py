@@ -7,11 +7,12 @@ usage: stock_test.py BUILD_DIR
 """
 import os
 import re
+import subprocess
 import sys
 import tempfile
 
-from rig import (NETDEVS, Failed, Stock, Testpmd, check, enter_namespace, netdev_mac, read_pcap,
-                 write_pcap)
+from rig import (NETDEVS, PCI, Failed, Stock, Testpmd, check, enter_namespace, netdev_mac,
+                 read_pcap, write_pcap)
 
 BUILD = os.path.abspath(sys.argv[1])
 
@@ -31,7 +32,16 @@ def check_port(pmd, role, netdev):
         check(re.search(wanted, info, re.I), f"port info lacks {wanted}:\n{info}")
 
 
+def check_pci_bus():
+    """The devices stand beside the machine's own."""
+    own = set(os.listdir("/sys/bus/pci/devices")) if os.path.isdir("/sys/bus/pci") else set()
+    shown = subprocess.run([f"{BUILD}/drivers/softcx/softcx-run", "--netdev", ",".join(NETDEVS), "ls",
+                            "/sys/bus/pci/devices"], check=True, text=True, stdout=subprocess.PIPE)
+    check(set(shown.stdout.split()) == own | set(PCI), f"devices on the bus: {shown.stdout}")
+
+
 def run(folder):
+    check_pci_bus()
     frames = frames_of_all_sizes()
     write_pcap(f"{folder}/source0.pcap", frames)
     pmd = Testpmd(BUILD, Stock, folder)
