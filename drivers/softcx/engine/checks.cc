@@ -23,6 +23,20 @@ const char* client_check_name(ClientCheck check) noexcept {
             return "wqe-segment";
         case ClientCheck::kWqeOpcode:
             return "wqe-opcode";
+        case ClientCheck::kWqeLength:
+            return "wqe-length";
+        case ClientCheck::kSendNotReady:
+            return "send-not-ready";
+        case ClientCheck::kKeyUnknown:
+            return "lkey-unknown";
+        case ClientCheck::kKeyDeregistered:
+            return "lkey-deregistered";
+        case ClientCheck::kKeyOtherPd:
+            return "lkey-other-pd";
+        case ClientCheck::kMemoryBounds:
+            return "memory-bounds";
+        case ClientCheck::kMemoryReadOnly:
+            return "memory-read-only";
         case ClientCheck::kConsumerBackwards:
             return "cq-consumer-backwards";
         case ClientCheck::kReceiveInReset:

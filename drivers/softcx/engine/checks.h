@@ -16,6 +16,13 @@ enum class ClientCheck : uint8_t {
     kWqeSize,            // ds is zero, or runs past the doorbell
     kWqeSegment,         // a segment runs past the end of its WQE
     kWqeOpcode,          // an opcode that this queue can't execute
+    kWqeLength,          // no frame is that short or long; a large send without segment size
+    kSendNotReady,       // send WQE posted to a QP in INIT or RTR
+    kKeyUnknown,         // a segment's lkey never was a region's
+    kKeyDeregistered,    // the region is gone
+    kKeyOtherPd,         // the region belongs to another protection domain
+    kMemoryBounds,       // the segment leaves its region
+    kMemoryReadOnly,     // a receive into a region without LOCAL_WRITE
     kConsumerBackwards,  // CQ consumer index behind an earlier one, or past the producer
     kReceiveInReset,     // receive WQE posted to a WQ in RESET
     kCount,

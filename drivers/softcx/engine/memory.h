@@ -67,6 +67,7 @@ class QueueMemory {
     }
 
     void forget() noexcept { last_ = {}; }
+    const ProtectionDomain* pd() const noexcept { return pd_; }
 
   private:
     const TranslationTable* table_;

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "drivers/softcx/engine.h"
+#include "drivers/softcx/engine/access.h"
 #include "drivers/softcx/engine/completion.h"
 #include "drivers/softcx/engine/compression.h"
 #include "drivers/softcx/engine/fcs.h"
@@ -44,7 +45,7 @@ Image make_image(EngineState& state, const WorkQueue& wq, const ParsedFrame& fra
 
 // To the memory of a WQE, `skip` bytes into it. All segments are checked before the
 // first byte is written.
-Syndrome scatter(ReceivePort& port, const uint8_t* wqe, const Image& image,
+Syndrome scatter(EngineState& state, ReceivePort& port, const uint8_t* wqe, const Image& image,
                  uint64_t skip) noexcept {
     struct Part {
         uint8_t* to;
@@ -70,7 +71,8 @@ Syndrome scatter(ReceivePort& port, const uint8_t* wqe, const Image& image,
             continue;
         }
         const uint32_t length = std::min(static_cast<uint32_t>(room - skip), left);
-        uint8_t* to = port.memory.access(lkey, segment.address.get() + skip, length, true);
+        uint8_t* to = access_memory(state, port.memory, port.wq->wqn,
+                                    {lkey, segment.address.get() + skip, length, true});
         skip = 0;
         if (to == nullptr)
             return Syndrome::kLocalProtection;
@@ -193,13 +195,13 @@ bool has_buffer(EngineState& state, ReceivePort& port) noexcept {
     return false;
 }
 
-Syndrome scatter_to_strides(ReceivePort& port, const uint8_t* wqe, const Image& image,
-                            uint32_t strides) noexcept {
+Syndrome scatter_to_strides(EngineState& state, ReceivePort& port, const uint8_t* wqe,
+                            const Image& image, uint32_t strides) noexcept {
     const WorkQueue& wq = *port.wq;
     if (strides > 1u << wq.log_strides)
         return Syndrome::kLocalLength;  // longer than a whole WQE
     const uint64_t start = uint64_t{wq.used_strides} << wq.log_stride_bytes;
-    return scatter(port, wqe, image, start + (wq.two_byte_shift ? kTwoByteShift : 0));
+    return scatter(state, port, wqe, image, start + (wq.two_byte_shift ? kTwoByteShift : 0));
 }
 
 // Going to RESET leaves the record as it was; the client zeroes it before RDY.
@@ -243,8 +245,8 @@ void receive_on(EngineState& state, ReceivePort& port, const Reception& receptio
     Syndrome syndrome = static_cast<Syndrome>(wq.injected_syndrome);
     wq.injected_syndrome = 0;
     if (syndrome == Syndrome::kNone)
-        syndrome = wq.striding ? scatter_to_strides(port, wqe, image, strides)
-                               : scatter(port, wqe, image, 0);
+        syndrome = wq.striding ? scatter_to_strides(state, port, wqe, image, strides)
+                               : scatter(state, port, wqe, image, 0);
     if (syndrome != Syndrome::kNone) [[unlikely]] {
         --wq.available;
         complete_in_error(state, port, syndrome);

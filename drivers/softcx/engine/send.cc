@@ -69,6 +69,18 @@ bool can_send(QpState qp_state) noexcept {
     return false;
 }
 
+// Going to RESET leaves the record as it was, and the client zeroes it before INIT.
+void check_early_post(EngineState& state, SendPort& port) noexcept {
+    const QueuePair& qp = *port.qp;
+    const bool early =
+        (qp.state == QpState::kInit || qp.state == QpState::kRtr) &&
+        static_cast<uint16_t>(read_doorbell(qp.sq.doorbell + 1)) != qp.sq.consumer_index;
+    if (!early || port.early_post_reported)
+        return;
+    port.early_post_reported = true;
+    report_client_error(state.device, ClientCheck::kSendNotReady, qp.qpn);
+}
+
 bool is_failed(QpState qp_state) noexcept {
     return qp_state == QpState::kError || qp_state == QpState::kSqe;
 }
@@ -86,8 +98,10 @@ void enter_send_error(EngineState& state, SendPort& port) noexcept {
 
 uint32_t run_send_port(EngineState& state, SendPort& port, uint32_t budget) noexcept {
     QueuePair& qp = *port.qp;
-    if (!can_send(qp.state))
+    if (!can_send(qp.state)) {
+        check_early_post(state, port);
         return is_failed(qp.state) ? flush_send_port(state, port) : 0;
+    }
 
     uint16_t announced = announced_blocks(state, port);
     uint32_t executed = 0;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "drivers/softcx/engine/access.h"
+
 namespace softcx {
 
 namespace {
@@ -15,6 +17,11 @@ constexpr uint32_t kInlineHeaderStart = offsetof(EthernetSegment, inline_header_
 Syndrome malformed(EngineState& state, const SendPort& port, ClientCheck check) noexcept {
     report_client_error(state.device, check, port.qp->qpn);
     return Syndrome::kLocalQpOperation;
+}
+
+Syndrome wrong_length(EngineState& state, const SendPort& port) noexcept {
+    report_client_error(state.device, ClientCheck::kWqeLength, port.qp->qpn);
+    return Syndrome::kLocalLength;
 }
 
 constexpr uint32_t round_to_octowords(uint32_t bytes) {
@@ -77,9 +84,10 @@ Syndrome decode_packets(EngineState& state, SendPort& port, const uint8_t* at, u
         if (is_inline && length > available - sizeof(Be32))
             return malformed(state, port, ClientCheck::kWqeSegment);
         if (length < kShortestSend || length > kMaxFrame)
-            return Syndrome::kLocalLength;
+            return wrong_length(state, port);
         if (!is_inline)
-            data = port.memory.access(segment.lkey.get(), segment.address.get(), length, false);
+            data = access_memory(state, port.memory, port.qp->qpn,
+                                 {segment.lkey.get(), segment.address.get(), length, false});
         if (data == nullptr)
             return Syndrome::kLocalProtection;
         add_piece(wqe, data, length);
@@ -114,28 +122,27 @@ Syndrome decode_data(EngineState& state, SendPort& port, const uint8_t* at, uint
             // lkey it ends the list.
             if (segment.lkey.get() == kInvalidLkey)
                 return Syndrome::kNone;
-            return Syndrome::kLocalLength;
+            return wrong_length(state, port);
         }
         const uint8_t* data =
-            port.memory.access(segment.lkey.get(), segment.address.get(), byte_count, false);
+            access_memory(state, port.memory, port.qp->qpn,
+                          {segment.lkey.get(), segment.address.get(), byte_count, false});
         if (data == nullptr)
             return Syndrome::kLocalProtection;
         if (byte_count > kMaxPayload)
-            return Syndrome::kLocalLength;
+            return wrong_length(state, port);
         add_piece(wqe, data, byte_count);
     }
     return Syndrome::kNone;
 }
 
-Syndrome check_length(const SendWqe& wqe) noexcept {
+bool has_good_length(const SendWqe& wqe) noexcept {
     if (wqe.total < kShortestSend)
-        return Syndrome::kLocalLength;
+        return false;
     if (wqe.opcode == WqeOpcode::kSend)
-        return wqe.total > kMaxFrame ? Syndrome::kLocalLength : Syndrome::kNone;
-    if (wqe.mss == 0 || wqe.inline_header < kShortestSend || wqe.total > kMaxPayload ||
-        wqe.inline_header + wqe.mss > kMaxFrame)
-        return Syndrome::kLocalLength;
-    return Syndrome::kNone;
+        return wqe.total <= kMaxFrame;
+    return wqe.mss != 0 && wqe.inline_header >= kShortestSend && wqe.total <= kMaxPayload &&
+           wqe.inline_header + wqe.mss <= kMaxFrame;
 }
 
 }  // namespace
@@ -182,7 +189,9 @@ Syndrome decode_send_wqe(EngineState& state, SendPort& port, uint16_t announced,
     if (wqe.opcode == WqeOpcode::kMultiPacket)
         return decode_packets(state, port, at + ethernet, available - ethernet, wqe);
     const Syndrome syndrome = decode_data(state, port, at + ethernet, available - ethernet, wqe);
-    return syndrome != Syndrome::kNone ? syndrome : check_length(wqe);
+    if (syndrome != Syndrome::kNone || has_good_length(wqe)) [[likely]]
+        return syndrome;
+    return wrong_length(state, port);
 }
 
 }  // namespace softcx

@@ -29,6 +29,7 @@ struct SendPort {
     QueuePair* qp;
     CompletionPort* completions;
     QueueMemory memory;
+    bool early_post_reported = false;
 };
 
 struct ReceivePort {
@@ -71,6 +72,9 @@ struct EngineState {
     bool receive_needs_flush = false;  // some WQ is in ERR, or posted to in RESET
 
     std::array<bool, kClientChecks> reported{};
+    // Keys of regions that are gone, the latest ones. They are not given out again soon.
+    std::array<uint32_t, 256> retired_keys{};
+    uint32_t next_retired_key = 0;
 
     // A frame that has to be contiguous or changed before it leaves, and one that
     // is changed before it is scattered.

@@ -160,6 +160,7 @@ void engine_forget(Device& device, const MemoryRegion& mr) noexcept {
         return;
     EngineState& state = *device.engine;
     state.translations.forget(mr.lkey);
+    state.retired_keys[state.next_retired_key++ % state.retired_keys.size()] = mr.lkey;
     for (SendPort& port : state.send_ports)
         port.memory.forget();
     for (ReceivePort& port : state.receive_ports)

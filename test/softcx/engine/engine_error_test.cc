@@ -48,6 +48,7 @@ TEST_F(EngineError, UnknownLkey) {
     expect_error(Syndrome::kLocalProtection, index);
     EXPECT_EQ(sq->qp->state, QpState::kError);
     EXPECT_EQ(rig.counters().local_protection_errors, 1u);
+    EXPECT_TRUE(was_reported(ClientCheck::kKeyUnknown));
     EXPECT_TRUE(receive().empty());
 }
 
@@ -57,6 +58,7 @@ TEST_F(EngineError, LkeyOfAnotherProtectionDomain) {
     const uint16_t index = sq->post({.segments = {{mr->start, 64, foreign->lkey}}});
     rig.step();
     expect_error(Syndrome::kLocalProtection, index);
+    EXPECT_TRUE(was_reported(ClientCheck::kKeyOtherPd));
 }
 
 TEST_F(EngineError, OneByteOutsideTheRegionAtEitherEnd) {
@@ -67,6 +69,8 @@ TEST_F(EngineError, OneByteOutsideTheRegionAtEitherEnd) {
     const uint16_t second = sq->post({.segments = {segment(memory.size() - 63, 64)}});
     rig.step();
     expect_error(Syndrome::kLocalProtection, second);
+    EXPECT_TRUE(was_reported(ClientCheck::kMemoryBounds));
+    EXPECT_EQ(rig.counters().client_errors, 2u);
     sq->qp->state = QpState::kRts;
     sq->post({.segments = {segment(memory.size() - 64, 64)}});
     rig.step();
@@ -74,13 +78,19 @@ TEST_F(EngineError, OneByteOutsideTheRegionAtEitherEnd) {
 }
 
 TEST_F(EngineError, ARegionThatIsGone) {
+    const uint64_t mr_start = mr->start;
     sq->post({.segments = {segment(0, 64)}});
     rig.step();
     cq->poll();
     engine_forget(rig.device, *mr);
-    const uint16_t index = sq->post({.segments = {segment(0, 64)}});
+    const uint32_t key = mr->lkey;
+    rig.device.mrs.erase(key);
+    rig.changed();
+    const uint16_t index = sq->post({.segments = {{mr_start, 64, key}}});
     rig.step();
     expect_error(Syndrome::kLocalProtection, index);
+    EXPECT_TRUE(was_reported(ClientCheck::kKeyDeregistered));
+    EXPECT_FALSE(was_reported(ClientCheck::kKeyUnknown));
 }
 
 TEST_F(EngineError, AForgottenRegionDoesNotHideOthers) {
@@ -108,6 +118,7 @@ TEST_F(EngineError, FramesTooShortOrTooLong) {
         sq->qp->state = QpState::kRts;
     }
     EXPECT_EQ(rig.counters().local_length_errors, 2u);
+    EXPECT_TRUE(was_reported(ClientCheck::kWqeLength));
 }
 
 TEST_F(EngineError, ZeroByteCountIsTwoGigabytes) {
@@ -301,6 +312,24 @@ TEST_F(EngineError, FatalChecksAbort) {
             rig.step();
         },
         "doorbell-past-ring");
+}
+
+TEST_F(EngineError, ASendBeforeTheQpIsReadyIsNamed) {
+    sq->qp->state = QpState::kInit;
+    rig.changed();
+    rig.step();
+    EXPECT_EQ(rig.counters().client_errors, 0u);
+    sq->post({.segments = {segment(0, 64)}});
+    rig.step();
+    rig.step();
+    EXPECT_TRUE(was_reported(ClientCheck::kSendNotReady));
+    EXPECT_EQ(rig.counters().client_errors, 1u);
+    EXPECT_TRUE(receive().empty());
+}
+
+TEST_F(EngineError, EveryCheckHasAName) {
+    for (size_t i = 0; i < kClientChecks; ++i)
+        EXPECT_STRNE(client_check_name(static_cast<ClientCheck>(i)), "unknown");
 }
 
 }  // namespace

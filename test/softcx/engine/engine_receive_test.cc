@@ -134,6 +134,7 @@ TEST_F(EngineReceive, AReadOnlyRegionIsAProtectionError) {
     arrive(pattern(100));
     rig.step();
     expect_wq_failed(Syndrome::kLocalProtection, 1);
+    EXPECT_TRUE(rig.device.engine->reported[static_cast<size_t>(ClientCheck::kMemoryReadOnly)]);
 }
 
 TEST_F(EngineReceive, OnlyTheBytesThatAreWrittenMustLieInTheRegion) {
