@@ -4,7 +4,10 @@
 scenario runs with both, and what was observed (frames that came, counters, answers) is
 compared. A difference must be listed with its reason in differences.py.
 
-usage: compare.py BUILD_DIR [--only net_mlx5|net_mlx5raw] [SCENARIO...]
+With TAGWIRE_TEST_SLOW in the environment (./run test --slow) or --paths each other way of
+receiving and sending of net_mlx5raw is compared, too.
+
+usage: compare.py BUILD_DIR [--only net_mlx5|net_mlx5raw] [--paths] [SCENARIO...]
 """
 import argparse
 import os
@@ -20,6 +23,14 @@ from rig import Failed, Ours, Stock, Testpmd, enter_namespace
 
 SCENARIOS = {**scenarios_basic.SCENARIOS, **scenarios_offload.SCENARIOS,
              **scenarios_control.SCENARIOS}
+
+# Arguments that choose other ways of receiving and sending, and what shows these.
+PATHS = ("rx_vec_en=0", "rx_vec_en=0,rxq_cqe_comp_en=0", "rxq_cqe_comp_en=0,tx_vec_en=0",
+         "txq_mpw_en=0", "txq_inline_mpw=200", "txq_mpw_en=0,txq_inline_max=300",
+         "txq_mpw_en=0,txq_inline_min=18")
+PATH_SCENARIOS = ("io, 1 queue", "io, 4 queues", "9,000-byte frames", "stats", "missed frames",
+                  "packet descriptions", "sent checksums", "TSO", "VLAN strip", "VLAN insert",
+                  "flow rules", "RSS table under traffic")
 
 
 def observe(build, driver, name, more_devargs):
@@ -85,15 +96,20 @@ def compare(name, stock, ours):
     return agree, listed, unlisted
 
 
-def run(build, name, arguments):
-    """True when the drivers agree but for what is listed."""
+def run(build, name, stock_devargs, our_devargs, known=None):
+    """(the drivers agree but for what is listed, observations that agree, that differ as
+    listed). `known`: what net_mlx5 showed before, kept for the next time."""
     started = time.monotonic()
-    stock, stock_failure = observe(build, Stock, name, arguments.stock_devargs)
-    ours, our_failure = observe(build, Ours, name, arguments.our_devargs)
+    known = {} if known is None else known
+    if name not in known:
+        known[name] = observe(build, Stock, name, stock_devargs)
+    stock, stock_failure = known[name]
+    ours, our_failure = observe(build, Ours, name, our_devargs)
     agree, listed, unlisted = compare(name, stock, ours)
     failures = [text for text in (stock_failure, our_failure) if text]
     good = not failures and not unlisted
-    print(f"{'ok    ' if good else 'FAILED'}  {name}: {agree} observations agree, "
+    path = f" ({our_devargs})" if our_devargs else ""
+    print(f"{'ok    ' if good else 'FAILED'}  {name}{path}: {agree} observations agree, "
           f"{sum(map(len, listed.values()))} listed differences "
           f"({time.monotonic() - started:.1f} s)")
     for reason, lines in listed.items():
@@ -128,6 +144,8 @@ def main():
                         help="more device arguments for net_mlx5")
     parser.add_argument("--our-devargs", default="", metavar="NAME=VALUE,...",
                         help="more device arguments for net_mlx5raw")
+    parser.add_argument("--paths", action="store_true",
+                        help="also each other way of receiving and sending of net_mlx5raw")
     parser.add_argument("scenario", nargs="*", help="; ".join(SCENARIOS))
     arguments = parser.parse_intermixed_args()
     build = os.path.abspath(arguments.build)
@@ -140,7 +158,12 @@ def main():
         driver, devargs = ((Stock, arguments.stock_devargs) if arguments.only == Stock.name else
                            (Ours, arguments.our_devargs))
         return 0 if all([show_one(build, driver, name, devargs) for name in names]) else 1
-    results = [run(build, name, arguments) for name in names]
+    known = {}
+    results = [run(build, name, arguments.stock_devargs, arguments.our_devargs, known)
+               for name in names]
+    if arguments.paths or (os.environ.get("TAGWIRE_TEST_SLOW") and not arguments.scenario):
+        results += [run(build, name, arguments.stock_devargs, path, known)
+                    for path in PATHS for name in names if name in PATH_SCENARIOS]
     bad = sum(not good for good, _, _ in results)
     print(f"{len(results)} scenarios, {bad} failed: {sum(agree for _, agree, _ in results)} "
           f"observations agree, {sum(count for _, _, count in results)} differ for listed reasons")
