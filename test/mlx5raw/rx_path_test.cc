@@ -12,7 +12,7 @@ namespace tagwire::mlx5raw {
 namespace {
 
 constexpr unsigned kLocalProtection = 0x04;
-constexpr size_t kPosted = 48;  // of a ring of 64, which is filled up in batches
+constexpr size_t kPosted = 32;  // at least, of a ring of 64: it is filled up in batches
 
 class RxPathRun : public RxPathTest {
   protected:
@@ -70,7 +70,7 @@ TEST_P(RxPathRun, EveryFrameArrivesInOrderWhateverTheBursts) {
             ++received;
         }
     }
-    EXPECT_GT(received, 40'000u);
+    EXPECT_GT(received, 20'000u);
     EXPECT_EQ(stats_of(ports[1]).ipackets, received);
     EXPECT_EQ(softcx_counter("mlx5_1", "client_errors"), 0u);
 }

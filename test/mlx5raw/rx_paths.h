@@ -27,6 +27,8 @@ inline constexpr RxPathCase kRxPaths[] = {
     {"ScalarCompressed", "rx_vec_en=0", RTE_ETHER_MTU, 0, "scalar, compressed CQEs"},
     {"VectorCompressed", "", RTE_ETHER_MTU, 0, "vector AVX2, compressed CQEs"},
     {"ScatterCompressed", "", 9000, RTE_ETH_RX_OFFLOAD_SCATTER, "scalar scatter, compressed CQEs"},
+    {"Striding", "mprq_en=1,rxq_cqe_comp_en=0", RTE_ETHER_MTU, 0, "striding"},
+    {"StridingCompressed", "mprq_en=1", RTE_ETHER_MTU, 0, "striding, compressed CQEs"},
 };
 
 inline std::string name_of_path(const testing::TestParamInfo<RxPathCase>& info) {

@@ -95,7 +95,7 @@ Status parse_devargs(const char* text, Devargs& out) {
             return status;
         }
     }
-    return {};
+    return check_rx_arguments(out.rx);
 }
 
 }  // namespace tagwire::mlx5raw

@@ -140,13 +140,21 @@ Status Device::query_capabilities(const Devargs& arguments) {
     caps_.vlan_strip = (attributes.raw_packet_caps & IBV_RAW_PACKET_CAP_CVLAN_STRIPPING) != 0;
     caps_.timestamp = attributes.completion_timestamp_mask != 0;
     mlx5dv_context direct = {};
-    direct.comp_mask = MLX5DV_CONTEXT_MASK_CQE_COMPRESION;
+    direct.comp_mask = MLX5DV_CONTEXT_MASK_CQE_COMPRESION | MLX5DV_CONTEXT_MASK_STRIDING_RQ;
     if (const int error = mlx5dv_query_device(context(), &direct); error != 0) {
         return failure(error, "%s: cannot query the device: %s", name(), strerror(error));
     }
     if ((direct.comp_mask & MLX5DV_CONTEXT_MASK_CQE_COMPRESION) != 0 &&
         direct.cqe_comp_caps.max_num > 1) {
         caps_.compression_formats = direct.cqe_comp_caps.supported_format;
+    }
+    if ((direct.comp_mask & MLX5DV_CONTEXT_MASK_STRIDING_RQ) != 0) {
+        const mlx5dv_striding_rq_caps& caps = direct.striding_rq_caps;
+        if ((caps.supported_qpts & 1u << IBV_QPT_RAW_PACKET) != 0) {
+            caps_.striding = {
+                caps.min_single_stride_log_num_of_bytes, caps.max_single_stride_log_num_of_bytes,
+                caps.min_single_wqe_log_num_of_strides, caps.max_single_wqe_log_num_of_strides};
+        }
     }
     caps_.part_id = base.vendor_part_id;
     caps_.firmware = base.fw_ver;

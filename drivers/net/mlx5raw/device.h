@@ -9,6 +9,7 @@
 
 #include "drivers/net/mlx5raw/devargs.h"
 #include "drivers/net/mlx5raw/status.h"
+#include "drivers/net/mlx5raw/stride_geometry.h"
 #include "drivers/net/mlx5raw/verbs.h"
 
 namespace tagwire::mlx5raw {
@@ -18,7 +19,8 @@ struct Capabilities {
     uint32_t max_descriptors = 0;
     uint32_t max_rx_segments = 0;
     uint32_t max_reta_size = 0;
-    uint64_t rx_hash_fields = 0;       // IBV_RX_HASH_*
+    uint64_t rx_hash_fields = 0;  // IBV_RX_HASH_*
+    StridingLimits striding;
     uint32_t compression_formats = 0;  // mlx5dv_cqe_comp_res_format
     bool vlan_strip = false;
     bool timestamp = false;     // in completions

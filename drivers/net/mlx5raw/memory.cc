@@ -52,6 +52,12 @@ void MemoryTable::on_memory_event(rte_mem_event event, const void* address, size
     }
 }
 
+Be32 MemoryTable::key_at(uintptr_t address) const {
+    const std::lock_guard lock(mutex_);
+    const MemoryRange* const range = lookup(address);
+    return range != nullptr ? range->lkey : kNoLkey;
+}
+
 Status MemoryTable::add_pool(rte_mempool* pool) {
     const std::vector<Chunk> chunks = chunks_of(pool);
     const std::lock_guard lock(mutex_);

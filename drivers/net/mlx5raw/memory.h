@@ -61,6 +61,9 @@ class MemoryTable {
     // The key of all of the pool's memory, kNoLkey when it has several.
     Be32 sole_key(rte_mempool* pool) const;
 
+    // The key of the region with this address, kNoLkey when there is none.
+    Be32 key_at(uintptr_t address) const;
+
     // Changes whenever a region goes away: cached ranges are then void.
     uint32_t generation() const { return generation_.load(std::memory_order_acquire); }
 

@@ -108,7 +108,7 @@ int mtu_set(rte_eth_dev* dev, uint16_t mtu) {
     const uint32_t frame = mtu + kFrameOverhead;
     for (uint16_t i = 0; dev->data->dev_started && i < dev->data->nb_rx_queues; ++i) {
         const RxQueue* queue = rx_queue(dev, i);
-        if (frame > queue->segments_per_packet() * RxQueue::buffer_size(queue->config().pool)) {
+        if (frame > queue->largest_frame()) {
             return log_and_return(dev->data->name,
                                   failure(EBUSY,
                                           "the MTU %u does not fit the posted buffers; stop the "

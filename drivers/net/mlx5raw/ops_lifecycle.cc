@@ -107,7 +107,9 @@ void choose_bursts(rte_eth_dev* dev) {
         scatter |= rx_queue(dev, i)->segments_per_packet() > 1;
     }
     dev->data->scattered_rx = scatter;
-    dev->rx_pkt_burst = scatter ? RxQueue::burst_scatter : RxQueue::burst_single;
+    dev->rx_pkt_burst = port.devargs.rx.striding ? RxQueue::burst_striding
+                        : scatter                ? RxQueue::burst_scatter
+                                                 : RxQueue::burst_single;
     MLX5RAW_LOG(INFO, "%s: RX path %s, TX path %s, %zu flow rules", dev->data->name,
                 rx_path_name(dev).c_str(), port.tx_mode.describe().c_str(),
                 port.steering.rule_count());

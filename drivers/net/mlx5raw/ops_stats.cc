@@ -24,6 +24,7 @@ constexpr RxField kRxFields[] = {
     {"flushed_receives", &RxCounters::flushed},
     {"recoveries", &RxCounters::recoveries},
     {"recovery_failures", &RxCounters::recovery_failures},
+    {"stride_buffer_shortages", &RxCounters::no_stride_buffer},
     {"mbuf_allocation_failures", &RxCounters::no_mbuf},
 };
 constexpr TxField kTxFields[] = {

@@ -2,6 +2,7 @@
 #include "drivers/net/mlx5raw/rx_arguments.h"
 
 #include <cerrno>
+#include <utility>
 
 namespace tagwire::mlx5raw {
 namespace {
@@ -27,14 +28,42 @@ bool is_rx_argument(const std::string& key) {
 }
 
 Status apply_rx_argument(const std::string& key, uint32_t value, RxArguments& out) {
+    if (key == MLX5RAW_ARG_MPRQ_STRIDE_NUM) {
+        out.log_strides = value;
+        return {};
+    }
+    if (key == MLX5RAW_ARG_MPRQ_STRIDE_SIZE) {
+        out.log_stride_bytes = value;
+        return {};
+    }
+    if (key == MLX5RAW_ARG_MPRQ_MEMCPY) {
+        out.most_copied = value;
+        return {};
+    }
     bool on = false;
     if (Status status = parse_switch(key, value, on); !status.ok()) {
         return status;
     }
     if (key == MLX5RAW_ARG_RX_VEC_EN) {
         out.vector = on;
-    } else {
+    } else if (key == MLX5RAW_ARG_CQE_COMP_EN) {
         out.compression = on;
+    } else {
+        out.striding = on;
+    }
+    return {};
+}
+
+Status check_rx_arguments(const RxArguments& arguments) {
+    const std::pair<const char*, bool> given[] = {
+        {MLX5RAW_ARG_MPRQ_STRIDE_NUM, arguments.log_strides.has_value()},
+        {MLX5RAW_ARG_MPRQ_STRIDE_SIZE, arguments.log_stride_bytes.has_value()},
+        {MLX5RAW_ARG_MPRQ_MEMCPY, arguments.most_copied.has_value()},
+    };
+    for (const auto& [name, present] : given) {
+        if (present && !arguments.striding) {
+            return failure(EINVAL, "%s means nothing without mprq_en=1", name);
+        }
     }
     return {};
 }

@@ -74,7 +74,9 @@ void RxQueue::replenish() {
     if (unlikely(!running_)) {  // a recovery failed
         return;
     }
-    if (segments_ == 1) {
+    if (striding_) {
+        // Every WQE is posted again as soon as it is empty.
+    } else if (segments_ == 1) {
         refill_single();
     } else {
         refill_scatter();

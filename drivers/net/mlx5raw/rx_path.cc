@@ -23,6 +23,10 @@ RxPath choose_rx_path(bool vector) {
     return {"scalar", rx_decode_scalar, rx_expand_scalar, rx_refill_scalar};
 }
 
+RxPath rx_striding_path() {
+    return {"striding", nullptr, nullptr, nullptr};
+}
+
 RxPath rx_scatter_path() {
     return {"scalar scatter", nullptr, nullptr, nullptr};
 }

@@ -16,6 +16,8 @@ struct RxPath {
 
 // For queues with one buffer per packet.
 RxPath choose_rx_path(bool vector);
+// For queues whose WQEs take many packets; they have a loop of their own.
+RxPath rx_striding_path();
 // For queues that scatter a packet over several; they have a loop of their own.
 RxPath rx_scatter_path();
 

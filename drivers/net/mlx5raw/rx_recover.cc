@@ -94,6 +94,10 @@ void RxQueue::restore_completion_index() {
 
 // After RESET the ring begins at zero: the buffers that were posted move there.
 void RxQueue::compact_mbufs() {
+    if (striding_) {
+        strides_.restart(ring_);
+        return;
+    }
     std::vector<rte_mbuf*> kept;
     const uint32_t last = segments_ == 1 ? ring_.producer : ring_.consumer + ring_.mask + 1;
     for (uint32_t slot = ring_.consumer; slot != last; ++slot) {
@@ -116,6 +120,13 @@ void RxQueue::compact_mbufs() {
 }
 
 void RxQueue::free_mbufs() {
+    if (striding_) {
+        strides_.clear(ring_);
+        while (fresh_count_ != 0) {
+            rte_mbuf_raw_free(fresh_[--fresh_count_]);
+        }
+        return;
+    }
     const uint32_t last = segments_ == 1 ? ring_.producer : ring_.consumer + ring_.mask + 1;
     for (uint32_t slot = ring_.consumer; slot != last; ++slot) {
         for (uint32_t i = 0; i < segments_; ++i) {

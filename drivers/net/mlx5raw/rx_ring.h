@@ -21,11 +21,12 @@ namespace tagwire::mlx5raw {
 struct RxCounters {
     uint64_t packets = 0;
     uint64_t bytes = 0;
-    uint64_t sessions = 0;    // of compressed completions
-    uint64_t no_mbuf = 0;     // refills that the mempool could not serve
-    uint64_t errors = 0;      // error completions
-    uint64_t flushed = 0;     // of those, receives flushed behind an error
-    uint64_t recoveries = 0;  // ERR -> RESET -> RDY
+    uint64_t sessions = 0;          // of compressed completions
+    uint64_t no_mbuf = 0;           // refills that the mempool could not serve
+    uint64_t no_stride_buffer = 0;  // WQEs whose packets were copied for want of another buffer
+    uint64_t errors = 0;            // error completions
+    uint64_t flushed = 0;           // of those, receives flushed behind an error
+    uint64_t recoveries = 0;        // ERR -> RESET -> RDY
     uint64_t recovery_failures = 0;
 };
 

@@ -26,20 +26,8 @@ Status RxQueue::create(const Device& device, MemoryTable& memory, const CqeClass
     table_ = &memory;
     ring_.classes = classes.data();
     port_ = device.port();
-    const uint32_t room = buffer_size(ring_.pool);
-    segments_ = (frame_size + room - 1) / room;
-    path_ = segments_ == 1 ? choose_rx_path(arguments.vector) : rx_scatter_path();
-    if (segments_ > 1 && (config_.offloads & RTE_ETH_RX_OFFLOAD_SCATTER) == 0) {
-        return failure(EINVAL,
-                       "RX queue %u: a frame of %u bytes does not fit a buffer of %u; use larger "
-                       "buffers, a smaller MTU, or the RX scatter offload",
-                       config_.queue, frame_size, room);
-    }
-    if (segments_ > device.caps().max_rx_segments) {
-        return failure(EINVAL,
-                       "RX queue %u: a frame of %u bytes needs %u buffers of %u, the device "
-                       "scatters to %u at most; use larger buffers",
-                       config_.queue, frame_size, segments_, room, device.caps().max_rx_segments);
+    if (Status status = choose_buffers(device, arguments, frame_size); !status.ok()) {
+        return status;
     }
     if (Status status = memory.add_pool(ring_.pool); !status.ok()) {
         return status;
@@ -59,6 +47,50 @@ Status RxQueue::create(const Device& device, MemoryTable& memory, const CqeClass
         return status;
     }
     return {};
+}
+
+Status RxQueue::choose_buffers(const Device& device, const RxArguments& arguments,
+                               uint32_t frame_size) {
+    const uint32_t room = buffer_size(ring_.pool);
+    striding_ = arguments.striding;
+    if (striding_) {
+        segments_ = 1;
+        path_ = rx_striding_path();
+        if ((rte_pktmbuf_priv_flags(ring_.pool) & RTE_PKTMBUF_POOL_F_PINNED_EXT_BUF) != 0) {
+            return failure(EINVAL,
+                           "RX queue %u: mprq_en=1 attaches buffers to mbufs, and those of "
+                           "mempool %s have theirs pinned; use another pool",
+                           config_.queue, ring_.pool->name);
+        }
+        StrideGeometry geometry;
+        if (Status status = choose_strides(arguments, device.caps().striding, frame_size,
+                                           config_.descriptors, room, geometry);
+            !status.ok()) {
+            return status;
+        }
+        return strides_.create("RX queue " + std::to_string(config_.queue), geometry,
+                               config_.socket, *table_);
+    }
+    segments_ = (frame_size + room - 1) / room;
+    path_ = segments_ == 1 ? choose_rx_path(arguments.vector) : rx_scatter_path();
+    if (segments_ > 1 && (config_.offloads & RTE_ETH_RX_OFFLOAD_SCATTER) == 0) {
+        return failure(EINVAL,
+                       "RX queue %u: a frame of %u bytes does not fit a buffer of %u; use larger "
+                       "buffers, a smaller MTU, or the RX scatter offload",
+                       config_.queue, frame_size, room);
+    }
+    if (segments_ > device.caps().max_rx_segments) {
+        return failure(EINVAL,
+                       "RX queue %u: a frame of %u bytes needs %u buffers of %u, the device "
+                       "scatters to %u at most; use larger buffers",
+                       config_.queue, frame_size, segments_, room, device.caps().max_rx_segments);
+    }
+    return {};
+}
+
+uint32_t RxQueue::largest_frame() const {
+    const uint32_t room = segments_ * buffer_size(config_.pool);
+    return striding_ ? RTE_MIN(room, strides_.geometry().bytes() - RTE_PKTMBUF_HEADROOM) : room;
 }
 
 // Of a session only the hash and the length are each packet's own.
@@ -95,9 +127,13 @@ Status RxQueue::create_verbs(const Device& device) {
         return failure(errno, "RX queue %u: cannot create a completion queue of %u entries: %s",
                        config_.queue, config_.descriptors, strerror(errno));
     }
+    return create_work_queue(device);
+}
+
+Status RxQueue::create_work_queue(const Device& device) {
     ibv_wq_init_attr attributes = {};
     attributes.wq_type = IBV_WQT_RQ;
-    attributes.max_wr = config_.descriptors;
+    attributes.max_wr = striding_ ? strides_.geometry().wqes : config_.descriptors;
     attributes.max_sge = segments_;
     attributes.pd = device.pd();
     attributes.cq = cq_.get();
@@ -106,10 +142,16 @@ Status RxQueue::create_verbs(const Device& device) {
         attributes.comp_mask |= IBV_WQ_INIT_ATTR_FLAGS;
         attributes.create_flags = IBV_WQ_FLAGS_CVLAN_STRIPPING;
     }
-    wq_.reset(ibv_create_wq(device.context(), &attributes));
+    mlx5dv_wq_init_attr direct = {};
+    if (striding_) {
+        direct.comp_mask = MLX5DV_WQ_INIT_ATTR_MASK_STRIDING_RQ;
+        direct.striding_rq_attrs.single_stride_log_num_of_bytes = strides_.geometry().log_bytes;
+        direct.striding_rq_attrs.single_wqe_log_num_of_strides = strides_.geometry().log_strides;
+    }
+    wq_.reset(mlx5dv_create_wq(device.context(), &attributes, &direct));
     if (wq_ == nullptr) {
         return failure(errno, "RX queue %u: cannot create a work queue of %u receives: %s",
-                       config_.queue, config_.descriptors, strerror(errno));
+                       config_.queue, attributes.max_wr, strerror(errno));
     }
     return {};
 }
@@ -127,7 +169,9 @@ Status RxQueue::map_rings() {
                        strerror(error));
     }
     if (cq.cqe_size != sizeof(Cqe) || cq.cqe_cnt < rwq.wqe_cnt ||
-        rwq.stride < segments_ * sizeof(DataSegment)) {
+        rwq.stride < segments_ * sizeof(DataSegment) ||
+        (striding_ &&
+         (rwq.stride != sizeof(StridingWqe) || rwq.wqe_cnt != strides_.geometry().wqes))) {
         return failure(
             EPROTO,
             "RX queue %u: unexpected ring layout (CQE %u bytes, %u CQEs, %u WQEs of %u bytes)",
@@ -140,6 +184,7 @@ Status RxQueue::map_rings() {
     cq_doorbell_ = DoorbellRecord(cq.dbrec);
     interrupt_.attach(cq);
     ring_.wqes = static_cast<DataSegment*>(rwq.buf);
+    strides_.attach(rwq.buf);
     rq_doorbell_ = DoorbellRecord(rwq.dbrec);
     ring_.mask = rwq.wqe_cnt - 1;
     stride_segments_ = rwq.stride / sizeof(DataSegment);
@@ -165,6 +210,7 @@ void RxQueue::destroy() {
     }
     wq_.reset();
     cq_.reset();
+    strides_.destroy();
     interrupt_.destroy();
     if (ring_.mbufs != nullptr) {
         free_mbufs();  // what a stop that failed left to the device
@@ -206,6 +252,16 @@ Status RxQueue::stop() {
 // Lengths never change and the key rarely does: they are written here, for all.
 Status RxQueue::fill() {
     memory_.attach(table_);
+    if (striding_) {
+        if (!strides_.fill(ring_)) {
+            return failure(ENOMEM,
+                           "RX queue %u: packets that the application holds keep its buffers; "
+                           "free them before the queue starts again",
+                           config_.queue);
+        }
+        ring_doorbells();
+        return {};
+    }
     pinned_ = (rte_pktmbuf_priv_flags(ring_.pool) & RTE_PKTMBUF_POOL_F_PINNED_EXT_BUF) != 0;
     ring_.buffer_offset =
         sizeof(rte_mbuf) + rte_pktmbuf_priv_size(ring_.pool) + RTE_PKTMBUF_HEADROOM;
@@ -260,7 +316,7 @@ Status RxQueue::set_vlan_strip(bool on) {
 }
 
 uint32_t RxQueue::used_descriptors() const {
-    uint32_t used = ring_.ready + session_.count();
+    uint32_t used = waiting_packets();
     uint32_t index = ring_.cq_consumer;
     while (index - ring_.cq_consumer <= ring_.cq_mask) {
         const Next next = completion_at(index);

@@ -18,6 +18,7 @@
 #include "drivers/net/mlx5raw/rx_ring.h"
 #include "drivers/net/mlx5raw/rx_session.h"
 #include "drivers/net/mlx5raw/status.h"
+#include "drivers/net/mlx5raw/stride_ring.h"
 #include "drivers/net/mlx5raw/verbs.h"
 
 namespace tagwire::mlx5raw {
@@ -63,9 +64,13 @@ class alignas(RTE_CACHE_LINE_SIZE) RxQueue {
     const RxInterrupt& interrupt() const { return interrupt_; }
     bool running() const { return running_; }
     uint32_t segments_per_packet() const { return segments_; }
-    uint32_t descriptors() const { return ring_.mask + 1; }
+    bool striding() const { return striding_; }
+    // The longest that the posted buffers take.
+    uint32_t largest_frame() const;
+    uint32_t descriptors() const { return config_.descriptors; }
     uint32_t used_descriptors() const;
-    uint32_t completion_index() const { return ring_.cq_consumer; }
+    // Of the next completion; the one before while packets of a session wait.
+    uint32_t completion_index() const { return ring_.cq_consumer - (waiting_packets() != 0); }
     std::string path_name() const;
     std::string describe() const;
 
@@ -76,6 +81,7 @@ class alignas(RTE_CACHE_LINE_SIZE) RxQueue {
 
     static uint16_t burst_single(void* queue, rte_mbuf** packets, uint16_t count);
     static uint16_t burst_scatter(void* queue, rte_mbuf** packets, uint16_t count);
+    static uint16_t burst_striding(void* queue, rte_mbuf** packets, uint16_t count);
 
   private:
     static constexpr uint32_t kRefillBatch = 32;
@@ -88,6 +94,9 @@ class alignas(RTE_CACHE_LINE_SIZE) RxQueue {
         ring_.extras = static_cast<uint8_t>(on ? ring_.extras | extra : ring_.extras & ~extra);
     }
 
+    // Of a session that is taken off the completion queue.
+    uint32_t waiting_packets() const { return ring_.ready + session_.count(); }
+    rte_mbuf* next_mbuf();
     uint16_t take_ready(rte_mbuf** packets, uint16_t count);
     void ring_doorbells();
     void replenish();
@@ -102,7 +111,9 @@ class alignas(RTE_CACHE_LINE_SIZE) RxQueue {
     // Cold: rxq.cc and rx_recover.cc.
     bool strips_vlan() const { return (config_.offloads & RTE_ETH_RX_OFFLOAD_VLAN_STRIP) != 0; }
     Status choose_compression(const Capabilities& caps, const RxArguments& arguments);
+    Status choose_buffers(const Device& device, const RxArguments& arguments, uint32_t frame_size);
     Status create_verbs(const Device& device);
+    Status create_work_queue(const Device& device);
     Status map_rings();
     Status fill();
     void drain_completions();
@@ -121,7 +132,11 @@ class alignas(RTE_CACHE_LINE_SIZE) RxQueue {
     uint32_t segments_ = 1;
     uint32_t stride_segments_ = 1;  // data segments that a WQE has room for
     uint32_t refill_threshold_ = kRefillBatch;
-    CqeSession session_;    // of the paths that take packets one by one
+    CqeSession session_;  // of the paths that take packets one by one
+    StrideRing strides_;  // with striding_
+    rte_mbuf* fresh_[kRefillBatch] = {};
+    uint32_t fresh_count_ = 0;
+    bool striding_ = false;
     bool pinned_ = false;   // buffers lie outside of the mbufs
     bool one_key_ = false;  // the whole pool has one lkey, written once
     MemoryCache memory_;
