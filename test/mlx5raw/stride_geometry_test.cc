@@ -56,7 +56,8 @@ TEST(StrideGeometry, WhatTheDeviceCannotIsNamed) {
 TEST(StrideGeometry, OneBufferOrSmallMbufsAreRefused) {
     EXPECT_NE(refusal({.log_strides = 9}).find("less than two buffers"), std::string::npos);
     EXPECT_EQ(refusal({.log_strides = 8}), "");
-    EXPECT_NE(refusal({}, kFrame, 512, 1024).find("larger mbufs"), std::string::npos);
+    EXPECT_NE(refusal({}, kFrame, 512, 1535).find("larger mbufs"), std::string::npos);
+    EXPECT_EQ(refusal({}, kFrame, 512, 1536), "");
 }
 
 TEST(StrideGeometry, ArgumentsOfStridingQueuesNeedThem) {

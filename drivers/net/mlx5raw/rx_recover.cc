@@ -122,9 +122,6 @@ void RxQueue::compact_mbufs() {
 void RxQueue::free_mbufs() {
     if (striding_) {
         strides_.clear(ring_);
-        while (fresh_count_ != 0) {
-            rte_mbuf_raw_free(fresh_[--fresh_count_]);
-        }
         return;
     }
     const uint32_t last = segments_ == 1 ? ring_.producer : ring_.consumer + ring_.mask + 1;

@@ -76,11 +76,6 @@ const Cqe& CqeSession::next(RxRing& ring) {
     if (empty()) {
         open(ring);
     }
-    // Of a striding ring: the stride behind those of the packet before.
-    if (next_ != 0) {
-        const uint32_t strides = cqe_.byte_count.get() >> 16 & 0x7fff;
-        cqe_.wqe_counter = Be16::of(static_cast<uint16_t>(cqe_.wqe_counter.get() + strides));
-    }
     cqe_.rx_hash = minis_[next_].rx_hash;
     cqe_.byte_count = minis_[next_].byte_count;
     ++next_;

@@ -19,13 +19,22 @@ class CqeSession {
     uint32_t count() const { return count_ - next_; }
     void clear() { next_ = count_ = 0; }
 
-    // The next packet as if it had an entry of its own. When empty, first takes the
-    // session at cq_consumer off the completion queue.
+    // Takes the session at cq_consumer off the completion queue.
+    void open(RxRing& ring);
+    // What the packets have in common, and what each has for itself, from the next one on.
+    const Cqe& title() const { return cqe_; }
+    const MiniCqe* minis() const { return &minis_[next_]; }
+    // Passes over packets; the next one begins at `stride` (of a striding ring).
+    void consume(uint32_t count, uint32_t stride) {
+        next_ += count;
+        cqe_.wqe_counter = Be16::of(static_cast<uint16_t>(stride));
+    }
+
+    // The next packet as if it had an entry of its own. When empty, opens a session
+    // first.
     const Cqe& next(RxRing& ring);
 
   private:
-    void open(RxRing& ring);
-
     Cqe cqe_ = {};
     uint32_t next_ = 0;
     uint32_t count_ = 0;

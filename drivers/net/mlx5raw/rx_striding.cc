@@ -11,58 +11,80 @@ uint16_t RxQueue::burst_striding(void* queue, rte_mbuf** packets, uint16_t count
     RxRing& ring = q.ring_;
     const uint32_t posted = ring.producer;
     const uint32_t completions = ring.cq_consumer;
-    uint64_t bytes = 0;
-    uint16_t received = 0;
+    uint32_t received = 0;
     while (received < count) {
-        const Next next = q.session_.empty() ? q.next_completion() : Next::kSession;
-        if (next == Next::kNothing) {
+        const uint32_t taken = q.take_strides(packets + received, count - received);
+        if (taken == 0) {
             break;
         }
-        if (unlikely(next == Next::kError)) {
-            q.recover();
-            break;
-        }
-        rte_mbuf* const mbuf = q.next_mbuf();
-        if (unlikely(mbuf == nullptr)) {
-            ++ring.counters.no_mbuf;
-            break;  // the packet waits
-        }
-        rte_io_rmb();  // the rest of the entry was written before its owner bit
-        const Cqe& cqe = next == Next::kSession ? q.session_.next(ring)
-                                                : ring.cqes[ring.cq_consumer++ & ring.cq_mask];
-        if (unlikely((cqe.byte_count.get() & kStrideFiller) != 0)) {
-            q.strides_.skip(ring, cqe);
-            continue;
-        }
-        q.strides_.deliver(ring, cqe, mbuf);
-        --q.fresh_count_;
-        packets[received++] = mbuf;
-        bytes += mbuf->pkt_len;
+        received += taken;
     }
     ring.counters.packets += received;
-    ring.counters.bytes += bytes;
     if (ring.producer != posted) {
         q.ring_doorbells();
     } else if (ring.cq_consumer != completions) {
         rte_io_wmb();
         q.cq_doorbell_.set(ring.cq_consumer & 0xffffff);
     }
-    return received;
+    return static_cast<uint16_t>(received);
 }
 
-// The mbuf of the next packet, which stays in the stock until the packet is in it.
-rte_mbuf* RxQueue::next_mbuf() {
-    if (unlikely(fresh_count_ == 0)) {
-        void** const objects = reinterpret_cast<void**>(fresh_);
-        if (rte_mempool_get_bulk(ring_.pool, objects, kRefillBatch) == 0) {
-            fresh_count_ = kRefillBatch;
-        } else if (rte_mempool_get(ring_.pool, objects) == 0) {
-            fresh_count_ = 1;
-        } else {
-            return nullptr;
+// Packets that are completed in the same way; zero when there is none, or no mbuf for it.
+uint32_t RxQueue::take_strides(rte_mbuf** packets, uint32_t count) {
+    uint32_t wanted = 0;
+    while (true) {
+        const Next next = session_.empty() ? next_completion() : Next::kSession;
+        if (next == Next::kNothing) {
+            return 0;
         }
+        if (unlikely(next == Next::kError)) {
+            recover();
+            return 0;
+        }
+        rte_io_rmb();  // the rest of the entry was written before its owner bit
+        if (next == Next::kPacket) {
+            if (unlikely(strides_.skip(ring_, ring_.cqes[ring_.cq_consumer & ring_.cq_mask]))) {
+                ++ring_.cq_consumer;
+                continue;
+            }
+            wanted = plain_completions(count);
+            break;
+        }
+        if (session_.empty()) {
+            session_.open(ring_);
+        }
+        if (unlikely((session_.minis()->byte_count.get() & kStrideFiller) != 0)) {
+            strides_.skip(ring_, session_.next(ring_));
+            continue;
+        }
+        wanted = RTE_MIN(session_.count(), count);
+        break;
     }
-    return fresh_[fresh_count_ - 1];
+    void** const objects = reinterpret_cast<void**>(packets);
+    if (unlikely(rte_mempool_get_bulk(ring_.pool, objects, wanted) != 0)) {
+        if (rte_mempool_get(ring_.pool, objects) != 0) {
+            ++ring_.counters.no_mbuf;
+            return 0;  // the packets wait
+        }
+        wanted = 1;
+    }
+    const uint32_t taken = session_.empty() ? strides_.deliver(ring_, packets, wanted)
+                                            : strides_.deliver(ring_, session_, packets, wanted);
+    if (unlikely(taken != wanted)) {
+        rte_mempool_put_bulk(ring_.pool, objects + taken, wanted - taken);
+    }
+    return taken;
+}
+
+// How many there are in a row, up to the end of the ring.
+uint32_t RxQueue::plain_completions(uint32_t most) const {
+    most = RTE_MIN(most, ring_.cq_mask + 1 - (ring_.cq_consumer & ring_.cq_mask));
+    uint32_t count = 1;
+    while (count < most && completion_at(ring_.cq_consumer + count) == Next::kPacket) {
+        ++count;
+    }
+    rte_io_rmb();
+    return count;
 }
 
 }  // namespace tagwire::mlx5raw

@@ -96,7 +96,8 @@ class alignas(RTE_CACHE_LINE_SIZE) RxQueue {
 
     // Of a session that is taken off the completion queue.
     uint32_t waiting_packets() const { return ring_.ready + session_.count(); }
-    rte_mbuf* next_mbuf();
+    uint32_t plain_completions(uint32_t most) const;
+    uint32_t take_strides(rte_mbuf** packets, uint32_t count);
     uint16_t take_ready(rte_mbuf** packets, uint16_t count);
     void ring_doorbells();
     void replenish();
@@ -134,8 +135,6 @@ class alignas(RTE_CACHE_LINE_SIZE) RxQueue {
     uint32_t refill_threshold_ = kRefillBatch;
     CqeSession session_;  // of the paths that take packets one by one
     StrideRing strides_;  // with striding_
-    rte_mbuf* fresh_[kRefillBatch] = {};
-    uint32_t fresh_count_ = 0;
     bool striding_ = false;
     bool pinned_ = false;   // buffers lie outside of the mbufs
     bool one_key_ = false;  // the whole pool has one lkey, written once

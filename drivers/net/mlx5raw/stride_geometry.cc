@@ -73,11 +73,12 @@ Status choose_strides(const RxArguments& arguments, const StridingLimits& limits
     if (Status status = choose_count(arguments, limits, descriptors, out); !status.ok()) {
         return status;
     }
-    if (room < frame_size) {
+    if (room < RTE_ALIGN_CEIL(frame_size, kCopyBlock)) {
         return failure(EINVAL,
-                       "mprq_en=1: a frame of %u bytes must fit an mbuf of the pool (%u), because "
-                       "packets are copied when buffers run out; use larger mbufs",
-                       frame_size, room);
+                       "mprq_en=1: a frame of %u bytes, rounded up to %u, must fit an mbuf of the "
+                       "pool (%u), because packets are copied when buffers run out; use larger "
+                       "mbufs",
+                       frame_size, kCopyBlock, room);
     }
     out.most_copied = arguments.most_copied.value_or(kUsuallyCopied);
     return {};

@@ -17,6 +17,9 @@ struct StridingLimits {
     uint32_t min_log_strides = 0, max_log_strides = 0;
 };
 
+// Packets are copied in blocks of this.
+inline constexpr uint32_t kCopyBlock = 64;
+
 struct StrideGeometry {
     uint32_t wqes = 0;
     uint32_t log_strides = 0;  // of a WQE

@@ -70,50 +70,145 @@ void StrideRing::begin(RxRing& ring) {
     }
 }
 
-void StrideRing::deliver(RxRing& ring, const Cqe& cqe, rte_mbuf* mbuf) {
-    if (!begun_) {
-        begin(ring);
+namespace {
+
+uint32_t strides_of(uint32_t word) {
+    return word >> kStridesShift & kStridesMask;
+}
+
+// Completions in a row.
+struct PlainSource {
+    const CqeClass* classes;
+    const Cqe* cqe;
+
+    uint32_t word() const { return cqe->byte_count.get(); }
+    uint32_t hash() const { return cqe->rx_hash.get(); }
+    uint32_t stride() const { return cqe->wqe_counter.get(); }
+    CqeClass kind() const { return classes[cqe_class_index(cqe->header)]; }
+    const Cqe* extras() const { return cqe; }
+    void next(uint32_t) { ++cqe; }
+};
+
+// A session, whose packets follow one another.
+struct SessionSource {
+    const CqeClass common;
+    const Cqe* title;
+    const MiniCqe* mini;
+    uint32_t at;
+
+    uint32_t word() const { return mini->byte_count.get(); }
+    uint32_t hash() const { return mini->rx_hash.get(); }
+    uint32_t stride() const { return at; }
+    CqeClass kind() const { return common; }
+    const Cqe* extras() const { return title; }
+    void next(uint32_t strides) {
+        ++mini;
+        at += strides;
     }
+};
+
+// In whole blocks: a stride goes on behind its packet, and so does an mbuf (choose_strides).
+void copy_blocks(uint8_t* to, const uint8_t* from, uint32_t length) {
+    for (uint32_t at = 0; at < length; at += kCopyBlock) {
+        rte_mov64(to + at, from + at);
+    }
+}
+static_assert(kCopyBlock == 64);
+
+}  // namespace
+
+template <typename Source>
+uint32_t StrideRing::deliver_from(RxRing& ring, Source& source, rte_mbuf** mbufs, uint32_t count) {
+    const uint32_t log_bytes = geometry_.log_bytes;
+    const uint32_t last = geometry_.strides() - 1;
+    const bool extras = ring.extras != 0;
+    uint64_t bytes = 0;
+    uint32_t done = 0;
+    while (done < count) {
+        if (!begun_) {
+            begin(ring);
+        }
+        StrideBuffer& buffer = *buffers_[ring.consumer & ring.mask];
+        const uint32_t most_copied = replacement_ != nullptr ? geometry_.most_copied : UINT32_MAX;
+        uint32_t next_stride = 0;
+        uint32_t word = 0;
+        for (; done < count && next_stride <= last; ++done) {
+            word = source.word();
+            if (unlikely((word & kStrideFiller) != 0)) {
+                break;
+            }
+            rte_mbuf* const mbuf = mbufs[done];
+            const uint32_t length = word & kStrideBytesMask;
+            const uint32_t stride = source.stride() & last;
+            uint8_t* const window = buffer.windows + (size_t{stride} << log_bytes);
+            const CqeClass kind = source.kind();
+            memcpy(reinterpret_cast<uint8_t*>(mbuf) + offsetof(rte_mbuf, data_off), &kind,
+                   sizeof(kind));
+            if (length <= most_copied) {
+                copy_blocks(static_cast<uint8_t*>(mbuf->buf_addr) + RTE_PKTMBUF_HEADROOM,
+                            window + RTE_PKTMBUF_HEADROOM, length);
+            } else {
+                rte_mbuf_ext_shared_info* const shared = &buffer.shared()[stride];
+                rte_mbuf_ext_refcnt_set(shared, 1);
+                rte_pktmbuf_attach_extbuf(
+                    mbuf, window, buffer.iova + static_cast<size_t>(window - buffer.windows),
+                    static_cast<uint16_t>(geometry_.bytes()), shared);
+                mbuf->data_off = RTE_PKTMBUF_HEADROOM;
+                ++handed_out_;
+            }
+            mbuf->pkt_len = length;
+            mbuf->data_len = static_cast<uint16_t>(length);
+            mbuf->hash.rss = source.hash();
+            if (unlikely(extras)) {
+                rx_report_extras(ring, source.extras(), 1, &mbufs[done], 1);
+            }
+            bytes += length;
+            const uint32_t strides = strides_of(word);
+            next_stride = stride + strides;
+            source.next(strides);
+        }
+        if (next_stride > last) {
+            next_wqe(ring);
+        }
+        if (unlikely((word & kStrideFiller) != 0)) {
+            break;
+        }
+    }
+    ring.counters.bytes += bytes;
+    return done;
+}
+
+uint32_t StrideRing::deliver(RxRing& ring, rte_mbuf** mbufs, uint32_t count) {
+    PlainSource source{ring.classes, &ring.cqes[ring.cq_consumer & ring.cq_mask]};
+    const uint32_t done = deliver_from(ring, source, mbufs, count);
+    ring.cq_consumer += done;
+    return done;
+}
+
+uint32_t StrideRing::deliver(RxRing& ring, CqeSession& session, rte_mbuf** mbufs, uint32_t count) {
+    const Cqe& title = session.title();
+    SessionSource source{ring.classes[cqe_class_index(title.header)], &title, session.minis(),
+                         title.wqe_counter.get()};
+    const uint32_t done = deliver_from(ring, source, mbufs, count);
+    session.consume(done, source.at);
+    return done;
+}
+
+bool StrideRing::skip(RxRing& ring, const Cqe& cqe) {
     const uint32_t word = cqe.byte_count.get();
-    const uint32_t length = word & kStrideBytesMask;
-    const uint32_t stride = cqe.wqe_counter.get() & (geometry_.strides() - 1);
-    StrideBuffer& buffer = *buffers_[ring.consumer & ring.mask];
-    const size_t window = size_t{stride} << geometry_.log_bytes;
-    const CqeClass& kind = ring.classes[cqe_class_index(cqe.header)];
-    uint64_t flags = kind.flags;
-    if (length <= geometry_.most_copied || replacement_ == nullptr) {
-        rte_memcpy(static_cast<uint8_t*>(mbuf->buf_addr) + RTE_PKTMBUF_HEADROOM,
-                   buffer.windows + window + RTE_PKTMBUF_HEADROOM, length);
-    } else {
-        rte_mbuf_ext_shared_info* const shared = &buffer.shared()[stride];
-        rte_mbuf_ext_refcnt_set(shared, 1);
-        rte_pktmbuf_attach_extbuf(mbuf, buffer.windows + window, buffer.iova + window,
-                                  static_cast<uint16_t>(geometry_.bytes()), shared);
-        flags |= RTE_MBUF_F_EXTERNAL;
-        ++handed_out_;
+    if (likely((word & kStrideFiller) == 0)) {
+        return false;
     }
-    memcpy(reinterpret_cast<uint8_t*>(mbuf) + offsetof(rte_mbuf, data_off), &kind, sizeof(kind));
-    mbuf->ol_flags = flags;
-    mbuf->pkt_len = length;
-    mbuf->data_len = static_cast<uint16_t>(length);
-    mbuf->hash.rss = cqe.rx_hash.get();
-    if (unlikely(ring.extras != 0)) {
-        rx_report_extras(ring, &cqe, 1, &mbuf, 1);
-    }
-    advance(ring, stride + (word >> kStridesShift & kStridesMask));
-}
-
-void StrideRing::skip(RxRing& ring, const Cqe& cqe) {
     if (!begun_) {
         begin(ring);
     }
-    advance(ring, cqe.wqe_counter.get() + (cqe.byte_count.get() >> kStridesShift & kStridesMask));
+    if (cqe.wqe_counter.get() + strides_of(word) >= geometry_.strides()) {
+        next_wqe(ring);
+    }
+    return true;
 }
 
-void StrideRing::advance(RxRing& ring, uint32_t next_stride) {
-    if (next_stride < geometry_.strides()) {
-        return;
-    }
+void StrideRing::next_wqe(RxRing& ring) {
     end_wqe(ring);
     StrideBuffer* const buffer = buffers_[ring.consumer & ring.mask];
     ++ring.consumer;

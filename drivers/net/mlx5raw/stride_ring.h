@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "drivers/net/mlx5raw/rx_ring.h"
+#include "drivers/net/mlx5raw/rx_session.h"
 #include "drivers/net/mlx5raw/stride_pool.h"
 
 namespace tagwire::mlx5raw {
@@ -43,14 +44,19 @@ class StrideRing {
     // After RESET the ring begins at zero, and so does a buffer that was used in part.
     void restart(RxRing& ring);
 
-    // The packet, or the skipped strides, of a completion.
-    void deliver(RxRing& ring, const Cqe& cqe, rte_mbuf* mbuf);
-    void skip(RxRing& ring, const Cqe& cqe);
+    // Puts packets into mbufs, from the `count` completions at cq_consumer (plain ones that
+    // do not wrap) or the next ones of the session. Stops at skipped strides.
+    uint32_t deliver(RxRing& ring, rte_mbuf** mbufs, uint32_t count);
+    uint32_t deliver(RxRing& ring, CqeSession& session, rte_mbuf** mbufs, uint32_t count);
+    // Passes over skipped strides; false when the completion is a packet.
+    bool skip(RxRing& ring, const Cqe& cqe);
 
   private:
+    template <typename Source>
+    uint32_t deliver_from(RxRing& ring, Source& source, rte_mbuf** mbufs, uint32_t count);
     void begin(RxRing& ring);
-    void advance(RxRing& ring, uint32_t next_stride);
     void end_wqe(RxRing& ring);
+    void next_wqe(RxRing& ring);
     void post(RxRing& ring, uint32_t slot, StrideBuffer* buffer);
 
     StridingWqe* wqes_ = nullptr;
