@@ -1,176 +1,226 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Runs one matching operation many times at a fixed depth, for callgrind to count
-// (scripts/bench-match.sh). Each step takes one entry out and puts another in, so
-// the depth holds. The measured functions are not inlined and are called from the
-// measured loop alone; building up the depth is not counted.
+// Matching under callgrind, for scripts/bench-match.sh: one dump for each cell of its table. What
+// counts is what the functions measured_... cost; building up the depth runs uninstrumented.
+#include <valgrind/callgrind.h>
+
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <memory>
-#include <random>
+#include <new>
 #include <string>
+#include <type_traits>
 #include <vector>
 
+#include "bench/match/peers.h"
+#include "bench/match/workload.h"
 #include "lib/match/posted_queue.h"
 #include "lib/match/unexpected_queue.h"
 
+namespace tagwire::bench {
 namespace {
 
-using namespace tagwire::match;
+using match::PostedQueue;
+using match::QueueConfig;
+using match::UnexpectedQueue;
 
-struct Receive {
-    uint64_t tag;
-    uint64_t ignore;
-    uint32_t source;
-};
-
-struct Release {
-    void operator()(void* memory) const {
-        ::operator delete (memory, std::align_val_t{Arena::kAlignment});
-    }
-};
-
-std::unique_ptr<void, Release> allocate(size_t bytes) {
-    return std::unique_ptr<void, Release>(
-        ::operator new (bytes, std::align_val_t{Arena::kAlignment}));
-}
-
-constexpr uint32_t kPeers = 64;
-
-// Random tags; or one tag for all, the case that a hash of entries degrades on.
-class Workload {
-  public:
-    Workload(uint32_t classes, bool same_tag) : classes_(classes), same_tag_(same_tag) {}
-
-    // Every second class is directed; the masks differ in the bits they ignore.
-    Receive receive() {
-        const auto cls = static_cast<uint32_t>(random_() % classes_);
-        const uint64_t ignore = cls < 2 ? 0 : uint64_t{0xff} << cls;
-        return {same_tag_ ? 42 : random_(), ignore, cls % 2 == 0 ? kAnySource : peer()};
-    }
-
-    uint32_t peer() { return static_cast<uint32_t>(random_() % kPeers); }
-    uint32_t pick(size_t limit) { return static_cast<uint32_t>(random_() % limit); }
-    uint64_t bits() { return random_(); }
-
-  private:
-    std::mt19937_64 random_{12345};
-    uint32_t classes_;
-    bool same_tag_;
-};
-
-}  // namespace
-
-extern "C" {
-
-[[gnu::noinline]] Slot measured_posted_match(PostedQueue& queue, uint64_t tag, uint32_t source) {
-    return queue.take(tag, source);
-}
-
-[[gnu::noinline]] void measured_posted_post(PostedQueue& queue, Slot slot, const Receive& receive) {
-    queue.post(slot, receive.tag, receive.ignore, receive.source);
-}
-
-[[gnu::noinline]] Slot measured_unexpected_match(UnexpectedQueue& queue, const Receive& receive) {
-    return queue.take(receive.tag, receive.ignore, receive.source);
-}
-
-[[gnu::noinline]] void measured_unexpected_append(UnexpectedQueue& queue, Slot slot, uint64_t tag,
-                                                  uint32_t source) {
-    queue.append(slot, tag, source);
-}
-}
-
-namespace {
-
-[[noreturn]] void fail(const char* what) {
-    std::fprintf(stderr, "match_instructions: %s\n", what);
+[[noreturn]] void fail(const std::string& what) {
+    std::fprintf(stderr, "match_instructions: %s\n", what.c_str());
     std::exit(1);
 }
 
-// A message for a receive picked at random meets the queue; what it took is posted anew.
-void run_posted(Workload& workload, uint32_t depth, uint32_t steps) {
-    const QueueConfig config{depth, 0, 99};
-    const auto memory = allocate(PostedQueue::bytes_needed(config));
-    PostedQueue queue(config, memory.get());
+// Sized as a worker does it: for what may be outstanding, not for what is.
+constexpr uint32_t kCapacity = 65536;
+
+class Tagwire {
+  public:
+    static constexpr const char* kName = "tagwire";
+
+    explicit Tagwire(uint32_t depth)
+        : config_{std::max(depth, kCapacity), 0, 99},
+          memory_(new (std::align_val_t{match::Arena::kAlignment}) std::byte[bytes()]),
+          posted_(config_, memory_.get()),
+          unexpected_(config_, memory_.get() + PostedQueue::bytes_needed(config_)) {}
+
+    void post(Slot slot, const Receive& receive) {
+        posted_.post(slot, receive.tag, receive.ignore, receive.source);
+    }
+    Slot take_receive(uint64_t tag, uint32_t source) { return posted_.take(tag, source); }
+    void append(Slot slot, uint64_t tag, uint32_t source) { unexpected_.append(slot, tag, source); }
+    Slot take_message(const Receive& receive) {
+        return unexpected_.take(receive.tag, receive.ignore, receive.source);
+    }
+
+  private:
+    struct Release {
+        void operator()(std::byte* memory) const {
+            ::operator delete[](memory, std::align_val_t{match::Arena::kAlignment});
+        }
+    };
+    size_t bytes() const {
+        return PostedQueue::bytes_needed(config_) + UnexpectedQueue::bytes_needed(config_);
+    }
+
+    QueueConfig config_;
+    std::unique_ptr<std::byte[], Release> memory_;
+    PostedQueue posted_;
+    UnexpectedQueue unexpected_;
+};
+
+template <typename Matcher>
+[[gnu::noipa]] Slot measured_match(Matcher& matcher, uint64_t tag, uint32_t source) {
+    return matcher.take_receive(tag, source);
+}
+template <typename Matcher>
+[[gnu::noipa]] void measured_insert(Matcher& matcher, Slot slot, uint64_t tag, uint64_t ignore,
+                                    uint32_t source) {
+    matcher.post(slot, {tag, ignore, source});
+}
+template <typename Matcher>
+[[gnu::noipa]] Slot measured_match(Matcher& matcher, uint64_t tag, uint64_t ignore,
+                                   uint32_t source) {
+    return matcher.take_message({tag, ignore, source});
+}
+template <typename Matcher>
+[[gnu::noipa]] void measured_insert(Matcher& matcher, Slot slot, uint64_t tag, uint32_t source) {
+    matcher.append(slot, tag, source);
+}
+
+// The slots of what is in the queue, in random order or from the oldest on.
+class Picks {
+  public:
+    Picks(const Workload& workload, uint32_t depth) : workload_(workload), depth_(depth) {}
+    Slot next(Generator& generator) {
+        return workload_.order == Workload::Order::kOldest ? step_++ % depth_
+                                                           : generator.below(depth_);
+    }
+
+  private:
+    Workload workload_;
+    uint32_t depth_;
+    uint32_t step_ = 0;
+};
+
+// A message for one of the receives meets the queue; what it took is posted anew.
+template <typename Matcher>
+void run_posted(const Workload& workload, uint32_t depth, uint32_t warm_up, uint32_t steps) {
+    Matcher matcher(depth);
+    Generator generator(workload);
+    Picks picks(workload, depth);
     std::vector<Receive> receives(depth);
     for (Slot slot = 0; slot < depth; ++slot) {
-        receives[slot] = workload.receive();
-        queue.post(slot, receives[slot].tag, receives[slot].ignore, receives[slot].source);
+        receives[slot] = generator.receive();
+        matcher.post(slot, receives[slot]);
     }
-    for (uint32_t step = 0; step < steps; ++step) {
-        const Receive& wanted = receives[workload.pick(depth)];
-        const uint64_t tag = wanted.tag ^ (workload.bits() & wanted.ignore);
-        const uint32_t source = wanted.source == kAnySource ? workload.peer() : wanted.source;
-        const Slot slot = measured_posted_match(queue, tag, source);
+    for (uint32_t step = 0; step < warm_up + steps; ++step) {
+        if (step == warm_up) {
+            CALLGRIND_START_INSTRUMENTATION;
+        }
+        const Receive& wanted = receives[picks.next(generator)];
+        const uint32_t source = wanted.source == kAnySource ? generator.peer() : wanted.source;
+        const Slot slot = measured_match(matcher, generator.message_tag(wanted), source);
         if (slot == kNone) {
             fail("a message found no receive");
         }
-        receives[slot] = workload.receive();
-        measured_posted_post(queue, slot, receives[slot]);
+        receives[slot] = generator.receive();
+        measured_insert(matcher, slot, receives[slot].tag, receives[slot].ignore,
+                        receives[slot].source);
     }
+    CALLGRIND_STOP_INSTRUMENTATION;
 }
 
-struct Sent {
-    uint64_t tag;
-    uint32_t source;
-    uint64_t ignore;  // of the receive that will ask for it
-    bool directed;
-};
-
-Sent send(Workload& workload) {
-    const Receive receive = workload.receive();
-    return {receive.tag, receive.source == kAnySource ? workload.peer() : receive.source,
-            receive.ignore, receive.source != kAnySource};
-}
-
-// A receive asks for a message picked at random; another message takes its place. The queue
-// is turned over twice before the count starts, so that the hashes of all classes are in use.
-void run_unexpected(Workload& workload, uint32_t depth, uint32_t steps) {
-    const QueueConfig config{depth, 0, 99};
-    const auto memory = allocate(UnexpectedQueue::bytes_needed(config));
-    UnexpectedQueue queue(config, memory.get());
-    std::vector<Sent> messages(depth);
+// A receive asks for one of the messages; another message takes its place.
+template <typename Matcher>
+void run_unexpected(const Workload& workload, uint32_t depth, uint32_t warm_up, uint32_t steps) {
+    struct Sent {
+        Receive receive;  // that will ask for it
+        uint32_t source;
+    };
+    Matcher matcher(depth);
+    Generator generator(workload);
+    Picks picks(workload, depth);
+    std::vector<Sent> sent(depth);
+    const auto send = [&] {
+        const Receive receive = generator.receive();
+        return Sent{receive, receive.source == kAnySource ? generator.peer() : receive.source};
+    };
     for (Slot slot = 0; slot < depth; ++slot) {
-        messages[slot] = send(workload);
-        queue.append(slot, messages[slot].tag, messages[slot].source);
+        sent[slot] = send();
+        matcher.append(slot, sent[slot].receive.tag, sent[slot].source);
     }
-    for (uint32_t step = 0; step < 2 * depth + steps; ++step) {
-        const bool counted = step >= 2 * depth;
-        const Sent& wanted = messages[workload.pick(depth)];
-        const Receive receive{wanted.tag ^ (workload.bits() & wanted.ignore), wanted.ignore,
-                              wanted.directed ? wanted.source : kAnySource};
-        const Slot slot = counted ? measured_unexpected_match(queue, receive)
-                                  : queue.take(receive.tag, receive.ignore, receive.source);
+    for (uint32_t step = 0; step < warm_up + steps; ++step) {
+        if (step == warm_up) {
+            CALLGRIND_START_INSTRUMENTATION;
+        }
+        const Receive& receive = sent[picks.next(generator)].receive;
+        const uint64_t tag = generator.message_tag(receive);
+        const Slot slot = measured_match(matcher, tag, receive.ignore, receive.source);
         if (slot == kNone) {
             fail("a receive found no message");
         }
-        messages[slot] = send(workload);
-        if (counted) {
-            measured_unexpected_append(queue, slot, messages[slot].tag, messages[slot].source);
-        } else {
-            queue.append(slot, messages[slot].tag, messages[slot].source);
-        }
+        sent[slot] = send();
+        measured_insert(matcher, slot, sent[slot].receive.tag, sent[slot].source);
     }
+    CALLGRIND_STOP_INSTRUMENTATION;
+}
+
+// A list is so slow on a deep queue that few steps must do.
+template <typename Matcher>
+void run_cell(const std::string& side, const std::string& name, const Workload& workload,
+              uint32_t depth, uint32_t steps) {
+    constexpr bool kOurs = std::is_same_v<Matcher, Tagwire>;
+    const uint32_t counted = kOurs ? steps : std::max(std::min(steps, 4'000'000 / depth), 100u);
+    // Twice through the queue, so that the hashes of all classes are in use.
+    const uint32_t warm_up = kOurs || depth <= 1024 ? 2 * depth : 0;
+    if (side == "posted") {
+        run_posted<Matcher>(workload, depth, warm_up, counted);
+    } else {
+        run_unexpected<Matcher>(workload, depth, warm_up, counted);
+    }
+    const std::string label = side + " " + name + " " + std::to_string(workload.classes) + " " +
+                              std::to_string(depth) + " " + Matcher::kName + " " +
+                              std::to_string(counted);
+    CALLGRIND_DUMP_STATS_AT(label.c_str());
+}
+
+void run_all(const std::string& side, const std::string& name, const Workload& workload,
+             uint32_t depth, uint32_t steps) {
+    run_cell<Tagwire>(side, name, workload, depth, steps);
+    run_cell<SrxList>(side, name, workload, depth, steps);
+    run_cell<UcpHash>(side, name, workload, depth, steps);
 }
 
 }  // namespace
+}  // namespace tagwire::bench
 
 int main(int argc, char** argv) {
-    if (argc != 6) {
-        fail("usage: match_instructions posted|unexpected CLASSES DEPTH STEPS random|same");
+    using namespace tagwire::bench;
+    if (argc < 3) {
+        fail("usage: match_instructions compare|limits|DEPTH STEPS");
     }
-    const auto classes = static_cast<uint32_t>(std::stoul(argv[2]));
-    const auto depth = static_cast<uint32_t>(std::stoul(argv[3]));
-    const auto steps = static_cast<uint32_t>(std::stoul(argv[4]));
-    if (classes < 1 || classes > MaskClasses::kMax || depth < 1 || depth > kMaxCapacity) {
-        fail("CLASSES is 1 to 32, DEPTH at least 1");
-    }
-    Workload workload(classes, std::strcmp(argv[5], "same") == 0);
-    if (std::strcmp(argv[1], "posted") == 0) {
-        run_posted(workload, depth, steps);
-    } else {
-        run_unexpected(workload, depth, steps);
+    const std::string what = argv[1];
+    const auto steps = static_cast<uint32_t>(std::stoul(argv[2]));
+    for (const std::string side : {"posted", "unexpected"}) {
+        if (what == "limits") {
+            for (const uint32_t classes : {1, 2, 8}) {
+                run_cell<Tagwire>(side, "random", {classes, true}, 8192, steps);
+                run_cell<Tagwire>(side, "same", {classes, true, Workload::Tags::kSame}, 8192,
+                                  steps);
+            }
+            continue;
+        }
+        for (const uint32_t classes : {1, 2, 8, 32}) {
+            for (const uint32_t depth : {16, 1024, 8192, 65536}) {
+                if (what == "compare" || what == std::to_string(depth)) {
+                    run_all(side, "random", {classes}, depth, steps);
+                }
+            }
+            if (what == "compare" || what == "16") {
+                run_all(side, "oldest",
+                        {classes, false, Workload::Tags::kRandom, Workload::Order::kOldest}, 16,
+                        steps);
+            }
+        }
     }
     return 0;
 }

@@ -3,53 +3,42 @@
 
 namespace tagwire::match {
 
-uint32_t MaskClasses::find_slowly(uint64_t keep, uint32_t any_source) const {
-    for (uint32_t cls = 0; cls < known_; ++cls) {
-        if (is(cls, keep, any_source)) {
-            return cls;
+uint32_t MaskClasses::find_slowly(uint64_t ignore, uint32_t source) const {
+    for (uint32_t index = 0; index < known_; ++index) {
+        if (is(index, ~ignore, kind_of(source))) {
+            return base_ + index;
         }
     }
     return kNoClass;
 }
 
-MaskClasses::Acquired MaskClasses::acquire_slowly(uint64_t keep, uint32_t any_source,
-                                                  uint8_t& hint) {
+MaskClasses::Acquired MaskClasses::acquire_slowly(uint64_t ignore, uint32_t source, uint8_t& hint) {
+    const SourceKind kind = kind_of(source);
     uint32_t idle = kNoClass;
-    for (uint32_t cls = 0; cls < known_; ++cls) {
-        if (is(cls, keep, any_source)) {
-            hint = static_cast<uint8_t>(cls);
-            return {cls, false};
+    for (uint32_t index = 0; index < known_; ++index) {
+        if (is(index, ~ignore, kind)) {
+            hint = static_cast<uint8_t>(index);
+            return {base_ + index, false};
         }
-        if (entries_[cls] == 0) {
-            idle = cls;
+        if (entries_[index] == 0) {
+            idle = index;
         }
     }
     // A number never used before is better than a class without entries: that one may come back.
-    // The table of a class without entries is empty.
-    const bool first_use = known_ < max_;
-    const uint32_t cls = first_use ? known_++ : idle;
-    if (cls == kNoClass) {
+    const uint32_t index = known_ < max_ ? known_++ : idle;
+    if (index == kNoClass) {
         return {kNoClass, false};
     }
-    const RunIndex::Table table = index_.table(cls);
-    if (first_use) {
-        index_.clear(table);
-    }
-    classes_[cls] = {keep, any_source == 0 ? UINT64_MAX : 0, table, any_source, cls};
-    hint = static_cast<uint8_t>(cls);
+    const uint32_t cls = base_ + index;
+    const bool any = kind == SourceKind::kAny;
+    classes_[index] = {~ignore,
+                       salt_ * (2 * cls + 1),
+                       any ? 0 : UINT64_MAX,
+                       cls << MaskClass::kSourceBits | (any ? MaskClass::kSourceMask : 0),
+                       static_cast<uint16_t>(cls),
+                       kind};
+    hint = static_cast<uint8_t>(index);
     return {cls, true};
-}
-
-void MaskClasses::enliven(uint32_t cls) {
-    position_[cls] = static_cast<uint8_t>(live_count_);
-    live_[live_count_++] = classes_[cls];
-}
-
-void MaskClasses::retire(uint32_t cls) {
-    const MaskClass& last = live_[--live_count_];
-    const uint32_t position = position_[cls];
-    position_[last.cls] = static_cast<uint8_t>(position);
-    live_[position] = last;
 }
 
 }  // namespace tagwire::match

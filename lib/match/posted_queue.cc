@@ -1,23 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "lib/match/posted_queue.h"
 
+#include <algorithm>
+
 namespace tagwire::match {
 
-struct PostedQueue::Layout {
-    RunIndex::Node* nodes;
-    uint32_t* tables;
-    uint64_t* overflow_ignore;
-    uint32_t buckets_each;
-};
-
 PostedQueue::Layout PostedQueue::lay_out(const QueueConfig& config, Arena& arena) {
-    Layout layout;
-    layout.buckets_each = RunIndex::buckets_for(config.capacity);
-    layout.nodes = arena.take<RunIndex::Node>(config.capacity);
-    layout.overflow_ignore = arena.take<uint64_t>(config.capacity);
-    layout.tables =
-        arena.take<uint32_t>(size_t{layout.buckets_each} * MaskClasses::limit(config.max_classes));
-    return layout;
+    return {arena.take<SlotStates::State>(config.capacity), PostedIndex::lay_out(config, arena)};
 }
 
 size_t PostedQueue::bytes_needed(const QueueConfig& config) {
@@ -33,139 +22,113 @@ PostedQueue::PostedQueue(const QueueConfig& config, Arena arena)
     : PostedQueue(config, lay_out(config, arena)) {}
 
 PostedQueue::PostedQueue(const QueueConfig& config, const Layout& layout)
-    : index_(layout.nodes, layout.tables, layout.buckets_each, config.seed),
-      classes_(config, index_),
-      overflow_ignore_(layout.overflow_ignore),
-      capacity_(config.capacity) {
+    : short_(config.seed, kSlotMask),
+      states_(layout.states, config.capacity),
+      deep_(config, layout.deep) {
     assert(config.capacity > 0 && config.capacity <= kMaxCapacity);
-    for (Slot slot = 0; slot < capacity_; ++slot) {
-        index_.node(slot).order = kFree;
-    }
 }
 
-void PostedQueue::post(Slot slot, uint64_t tag, uint64_t ignore, uint32_t source) {
-    assert(slot < capacity_ && index_.node(slot).order == kFree);
-    ++size_;
-    const uint64_t sequence = next_sequence_++ << kClassBits;
-    const uint32_t cls = classes_.acquire(ignore, source).cls;
-    if (cls == MaskClasses::kNoClass) [[unlikely]] {
-        append_overflow(slot, sequence | kOverflowClass, tag, ignore, source);
-        return;
+Slot PostedQueue::find(uint64_t tag, uint32_t source, uint32_t key) const {
+    if (short_.empty()) {
+        return deep_.size() == 0 ? kNone : deep_.find(tag, source, key);
     }
-    classes_.entry_added(cls);
-    const MaskClass& mask = classes_[cls];
-    index_.insert(mask.table, slot, mask.key(tag, source));
-    index_.node(slot).order = sequence | cls;
+    const size_t oldest = ShortList::first(short_.occupied());
+    const size_t position =
+        matches(short_[oldest], tag, source, key) ? oldest : search_younger(tag, source, key);
+    return position == kNowhere ? kNone : short_.slot(position);
 }
 
-Slot PostedQueue::find(uint64_t tag, uint32_t source) const {
-    return search(tag, source);
+inline size_t PostedQueue::search_younger(uint64_t tag, uint32_t source, uint32_t key) const {
+    for (uint64_t left = short_.candidates(tag); left != 0; left &= left - 1) {
+        if (matches(short_[ShortList::first(left)], tag, source, key)) {
+            return ShortList::first(left);
+        }
+    }
+    return kNowhere;
 }
 
-Slot PostedQueue::take(uint64_t tag, uint32_t source) {
-    const Slot slot = search(tag, source);
-    if (slot == kNone) {
-        return kNone;
-    }
-    const uint32_t cls = index_.node(slot).order & kClassMask;
-    if (cls == kOverflowClass) [[unlikely]] {
-        remove(slot);
-        return slot;
-    }
-    --size_;
-    index_.node(slot).order = kFree;
-    classes_.entry_removed(cls);
-    index_.remove_first(slot);
-    return slot;
+Slot PostedQueue::take_younger(uint64_t tag, uint32_t source, uint32_t key) {
+    const size_t position = search_younger(tag, source, key);
+    return position == kNowhere ? kNone : take_at(position);
 }
 
 void PostedQueue::remove(Slot slot) {
-    assert(slot < capacity_ && index_.node(slot).order != kFree);
-    --size_;
-    const uint32_t cls = index_.node(slot).order & kClassMask;
-    index_.node(slot).order = kFree;
-    if (cls == kOverflowClass) [[unlikely]] {
-        remove_overflow(slot);
-        return;
-    }
-    classes_.entry_removed(cls);
-    index_.remove(slot);
-}
-
-inline Slot PostedQueue::search(uint64_t tag, uint32_t source) const {
-    const uint64_t source_place = MaskClass::source_place(source);
-    Slot best = kNone;
-    uint64_t best_order = UINT64_MAX;
-    for (const MaskClass& mask : classes_) {
-        const Slot slot = index_.find(mask.table, mask.key(tag, source, source_place));
-        if (slot != kNone && index_.node(slot).order < best_order) {
-            best = slot;
-            best_order = index_.node(slot).order;
-        }
-    }
-    if (overflow_first_ != kNone) [[unlikely]] {
-        best = scan_overflow(tag, source, best);
-    }
-    return best;
-}
-
-Slot PostedQueue::oldest() const {
-    Slot best = kNone;
-    uint64_t best_order = UINT64_MAX;
-    for (Slot slot = 0; slot < capacity_; ++slot) {
-        if (index_.node(slot).order != kFree && index_.node(slot).order < best_order) {
-            best = slot;
-            best_order = index_.node(slot).order;
-        }
-    }
-    return best;
-}
-
-void PostedQueue::append_overflow(Slot slot, uint64_t order, uint64_t tag, uint64_t ignore,
-                                  uint32_t source) {
-    ++overflow_size_;
-    ++overflow_total_;
-    overflow_ignore_[slot] = ignore;
-    RunIndex::Node& node = index_.node(slot);
-    node.tag = tag;
-    node.order = order;
-    node.source = source;
-    node.next = kNone;
-    node.prev = overflow_last_;
-    if (overflow_last_ == kNone) {
-        overflow_first_ = slot;
+    assert(holds(slot));
+    if (states_.place(slot) == SlotStates::kDeep) {
+        deep_.remove(slot);
     } else {
-        index_.node(overflow_last_).next = slot;
-    }
-    overflow_last_ = slot;
-}
-
-void PostedQueue::remove_overflow(Slot slot) {
-    --overflow_size_;
-    const RunIndex::Node& node = index_.node(slot);
-    if (node.prev == kNone) {
-        overflow_first_ = node.next;
-    } else {
-        index_.node(node.prev).next = node.next;
-    }
-    if (node.next == kNone) {
-        overflow_last_ = node.prev;
-    } else {
-        index_.node(node.next).prev = node.prev;
+        short_.erase(states_.place(slot));
     }
 }
 
-// The list is in posting order: nothing behind an entry younger than `best` can win.
-Slot PostedQueue::scan_overflow(uint64_t tag, uint32_t source, Slot best) const {
-    const uint64_t limit = best == kNone ? UINT64_MAX : index_.node(best).order;
-    for (Slot slot = overflow_first_; slot != kNone && index_.node(slot).order < limit;
-         slot = index_.node(slot).next) {
-        if (tags_match(tag, index_.node(slot).tag, overflow_ignore_[slot]) &&
-            sources_match(source, index_.node(slot).source)) {
-            return slot;
+bool PostedQueue::cancel(Handle handle) {
+    if (!is_posted(handle)) {
+        return false;
+    }
+    remove(slot_of(handle));
+    return true;
+}
+
+bool PostedQueue::is_posted(Handle handle) const {
+    return states_.is_latest(handle) && holds(slot_of(handle));
+}
+
+bool PostedQueue::holds(Slot slot) const {
+    const uint32_t place = states_.place(slot);
+    return place == SlotStates::kDeep ? deep_.holds(slot) : short_.holds(place, slot);
+}
+
+std::vector<Slot> PostedQueue::slots() const {
+    std::vector<Slot> result;
+    result.reserve(size());
+    for (uint64_t left = short_.occupied(); left != 0; left &= left - 1) {
+        result.push_back(short_.slot(ShortList::first(left)));
+    }
+    if (deep_.size() != 0) {
+        for (Slot slot = 0; slot < states_.capacity(); ++slot) {
+            if (deep_.holds(slot)) {
+                result.push_back(slot);
+            }
         }
+        std::sort(result.begin(), result.end(),
+                  [this](Slot a, Slot b) { return deep_.order(a) < deep_.order(b); });
     }
-    return best;
+    return result;
+}
+
+void PostedQueue::go_deep() {
+    ++times_deep_;
+    for (uint64_t left = short_.occupied(); left != 0; left &= left - 1) {
+        const ShortList::Entry& entry = short_[ShortList::first(left)];
+        const Slot slot = entry.slot & kSlotMask;
+        deep_.insert(slot, entry.tag, ~entry.keep, entry.source, slot != entry.slot);
+        states_.move(slot, SlotStates::kDeep);
+    }
+    short_.clear();
+}
+
+Handle PostedQueue::post_unhashed(Slot slot, uint64_t tag, uint64_t ignore, uint32_t source,
+                                  Life life) {
+    short_.admit(~ignore);
+    return post_short(short_.next_position(), slot, tag, ignore, source, life);
+}
+
+// The short list has no position left.
+Handle PostedQueue::post_beyond(Slot slot, uint64_t tag, uint64_t ignore, uint32_t source,
+                                Life life) {
+    if (!short_.has_gaps()) {
+        go_deep();
+        return post_deep(slot, tag, ignore, source, life);
+    }
+    short_.compact(states_);
+    return post(slot, tag, ignore, source, life);
+}
+
+Handle PostedQueue::post_deep(Slot slot, uint64_t tag, uint64_t ignore, uint32_t source,
+                              Life life) {
+    const Handle handle = states_.enter(slot, SlotStates::kDeep);
+    deep_.insert(slot, tag, ignore, source, life == Life::kStays);
+    return handle;
 }
 
 }  // namespace tagwire::match

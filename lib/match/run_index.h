@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A hash from (masked tag, source) to a first-in first-out run of nodes. Several
-// tables of buckets, one for each mask class, share the nodes' array: a node is in
-// one of them at a time.
+// A hash from (masked tag, class and source) to a first-in first-out run of nodes. All
+// mask classes share its buckets.
 //
 // A bucket is a doubly linked chain of runs. Entries with equal keys stand next
 // to each other in the order of insertion, and the first of a run knows the
@@ -24,7 +23,7 @@ class RunIndex {
     struct Node {
         uint64_t tag;    // tag & ~ignore
         uint64_t order;  // the caller's
-        uint32_t source;
+        uint32_t who;    // class and source
         uint32_t next;
         uint32_t prev;  // a node, or kFlag | bucket for the first of a chain
         uint32_t peer;  // first of a run: the last; last: kFlag | the first; alone: itself
@@ -33,40 +32,29 @@ class RunIndex {
 
     struct Key {
         uint64_t tag;    // tag & ~ignore
-        uint64_t place;  // the source's part of the hash
-        uint32_t source;
+        uint64_t place;  // what class and source add to the tag before it is hashed
+        uint32_t who;    // class and source
     };
 
-    // A table of one class. Bucket numbers in links count from the start of all tables.
-    using Table = uint32_t*;
-
-    static uint32_t buckets_for(uint32_t entries) {
-        return std::bit_ceil(entries < 8 ? 8 : entries);
+    // At least twice as many buckets as entries.
+    static uint32_t buckets_for(uint64_t entries) {
+        return static_cast<uint32_t>(std::bit_ceil(entries < 8 ? 8 : entries) * 2);
     }
 
-    RunIndex(Node* nodes, uint32_t* tables, uint32_t buckets_each, uint64_t seed)
+    RunIndex(Node* nodes, uint32_t* buckets, uint32_t bucket_count, uint64_t seed)
         : nodes_(nodes),
-          tables_(tables),
+          buckets_(buckets),
           factor_(mix(seed + 1) | 1),
-          shift_(static_cast<uint32_t>(64 - std::countr_zero(buckets_each))) {
-        assert(std::has_single_bit(buckets_each) && buckets_each > 1);
+          shift_(static_cast<uint32_t>(64 - std::countr_zero(bucket_count))) {
+        assert(std::has_single_bit(bucket_count) && bucket_count > 1);
+        std::memset(buckets, 0xff, size_t{bucket_count} * sizeof(*buckets));
     }
-
-    Table table(uint32_t number) const { return tables_ + number * buckets_each(); }
-    void clear(Table table) const { std::memset(table, 0xff, buckets_each() * sizeof(*table)); }
 
     Node& node(Slot slot) { return nodes_[slot]; }
     const Node& node(Slot slot) const { return nodes_[slot]; }
 
-    // The finalizer of splitmix64: spreads a small number over 64 bits.
-    static constexpr uint64_t mix(uint64_t x) {
-        x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-        x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-        return x ^ (x >> 31);
-    }
-
     // The oldest entry with this key, or kNone. It is the first of its run.
-    Slot find(const Table table, const Key& key) const { return walk(key, table[bucket_of(key)]); }
+    Slot find(const Key& key) const { return walk(key, buckets_[bucket_of(key)]); }
 
     // The entry with the same key that was inserted next, or kNone.
     Slot next_in_run(Slot slot) const {
@@ -75,11 +63,11 @@ class RunIndex {
         return last ? kNone : node.next;
     }
 
-    void insert(Table table, Slot slot, const Key& key) {
-        uint32_t& bucket = table[bucket_of(key)];
+    void insert(Slot slot, const Key& key) {
+        uint32_t& bucket = buckets_[bucket_of(key)];
         Node& node = nodes_[slot];
         node.tag = key.tag;
-        node.source = key.source;
+        node.who = key.who;
         const Slot first = bucket;
         const Slot head = walk(key, first);
         if (head != kNone) {
@@ -87,7 +75,7 @@ class RunIndex {
             return;
         }
         node.peer = slot;
-        node.prev = kFlag | static_cast<uint32_t>(&bucket - tables_);
+        node.prev = kFlag | static_cast<uint32_t>(&bucket - buckets_);
         node.next = first;
         bucket = slot;
         if (first != kNone) {
@@ -127,7 +115,7 @@ class RunIndex {
     Slot walk(const Key& key, Slot head) const {
         while (head != kNone) {
             const Node& node = nodes_[head];
-            if (node.tag == key.tag && node.source == key.source) {
+            if (node.tag == key.tag && node.who == key.who) {
                 break;
             }
             head = nodes_[node.peer].next;
@@ -171,7 +159,7 @@ class RunIndex {
 
     void unlink(const Node& node) {
         if (node.prev & kFlag) {
-            tables_[node.prev & ~kFlag] = node.next;
+            buckets_[node.prev & ~kFlag] = node.next;
         } else {
             nodes_[node.prev].next = node.next;
         }
@@ -180,10 +168,8 @@ class RunIndex {
         }
     }
 
-    size_t buckets_each() const { return (UINT64_MAX >> shift_) + 1; }
-
     Node* nodes_;
-    uint32_t* tables_;
+    uint32_t* buckets_;
     uint64_t factor_;
     uint32_t shift_;
 };

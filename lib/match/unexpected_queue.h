@@ -1,39 +1,31 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Messages that no receive was posted for, searched by receives in arrival order.
 //
-// All messages stand in one list in arrival order, which is the truth; hashes over
-// its front part make searches fast. A hash reaches up to its cursor: a search looks
-// into the hash, which holds the older messages, and then walks on from the cursor,
-// adding to the hash what it passes. So an arrival costs an append, and a message is
-// hashed at most once for a hash, and only when searches reach it.
+// While the queue is short, all messages are in a ShortList; when it has grown too
+// long for that, they all are in an UnexpectedIndex until the queue is empty again.
 //
-// All classes of receives (ignore mask, directed or any source) share one hash, over
-// the tag bits that all of them keep: what matches a receive is in one run of it, in
-// arrival order. A class whose searches step over many messages in their runs gets a
-// hash of its own. A short list is scanned.
+// A claimed message has left the matching: no search finds it. It keeps its slot, and
+// with it its part of the caller's budget, until it is redeemed by its handle.
 #pragma once
 
-#include "lib/match/mask_classes.h"
-#include "lib/match/run_index.h"
+#include "lib/match/claimed_list.h"
+#include "lib/match/short_list.h"
+#include "lib/match/unexpected_index.h"
 
 namespace tagwire::match {
 
 class UnexpectedQueue {
   public:
-    // Up to this length a scan is cheaper than keeping hashes.
-    static constexpr uint32_t kShortList = 8;
-
     static size_t bytes_needed(const QueueConfig& config);
 
     // `memory` has bytes_needed(config) bytes, aligned to Arena::kAlignment, and outlives the
-    // queue. Parts that belong to hashes never used are never touched. config.max_classes limits
-    // the classes with a hash of their own.
+    // queue. config.max_classes limits the classes with a hash of their own.
     UnexpectedQueue(const QueueConfig& config, void* memory);
     UnexpectedQueue(const UnexpectedQueue&) = delete;
     UnexpectedQueue& operator=(const UnexpectedQueue&) = delete;
 
-    // A message arrived. The slot must be free; the source is a peer, never kAnySource.
-    void append(Slot slot, uint64_t tag, uint32_t source);
+    // A message arrived from a peer, of which `key` is the key group. The slot must be free.
+    Handle append(Slot slot, uint64_t tag, uint32_t source, uint32_t key = kNoKey);
 
     // The oldest message that a receive would take, or kNone; it stays in the queue.
     Slot find(uint64_t tag, uint64_t ignore, uint32_t source);
@@ -41,82 +33,106 @@ class UnexpectedQueue {
     // As find, and removes it.
     Slot take(uint64_t tag, uint64_t ignore, uint32_t source);
 
-    // Removes a message: claimed, discarded, or its sender is gone. Constant time for each hash.
+    // Removes a message that is not claimed: it is discarded, or its sender is gone. Constant
+    // time for each hash.
     void remove(Slot slot);
 
-    // The oldest message, or kNone.
-    Slot oldest() const { return messages_[end_].next == end_ ? kNone : messages_[end_].next; }
+    // Takes a message that is not claimed out of the matching; its handle redeems it.
+    Handle claim(Slot slot);
 
-    uint32_t size() const { return size_; }
+    // Removes the claimed message of this handle, and returns its slot; kNone when there is none.
+    Slot redeem(Handle handle);
+
+    // Removes the message of this handle, claimed or not; false when there is none.
+    bool discard(Handle handle);
+
+    bool is_claimed(Handle handle) const;
+    Handle handle(Slot slot) const { return states_.handle(slot); }
+
+    // The oldest message that is not claimed, and the one that was claimed first; or kNone.
+    Slot oldest() const;
+    Slot oldest_claimed() const { return claimed_.oldest(); }
+
+    // Messages that searches may find, and those that are claimed.
+    uint32_t size() const { return short_.size() + deep_.size(); }
+    uint32_t claimed() const { return claimed_.size(); }
 
     // Messages stepped over in runs of the shared hash, and classes with a hash of their own.
-    uint64_t steps() const { return steps_; }
-    uint32_t own_hashes() const { return static_cast<uint32_t>(std::popcount(own_)); }
+    uint64_t steps() const { return deep_.steps(); }
+    uint32_t own_hashes() const { return deep_.own_hashes(); }
+    // How often the queue became too long for the short list.
+    uint64_t times_deep() const { return times_deep_; }
 
   private:
-    struct Message {
-        uint64_t tag;
-        uint32_t source;
-        Slot next;
-        Slot prev;
-        uint32_t hashed;   // numbers of the hashes that hold the message
-        uint32_t cursors;  // numbers of the hashes whose cursor stands on it
+    static constexpr size_t kNowhere = SIZE_MAX;  // no position of the short list
+
+    struct Layout {
+        SlotStates::State* states;
+        ClaimedList::Link* links;
+        UnexpectedIndex::Memory deep;
     };
-    static_assert(sizeof(Message) == 32);
-
-    struct Wanted {
-        uint64_t tag;
-        uint64_t ignore;
-        uint32_t source;
-    };
-
-    // A hash of a class has the class's number; the shared one has the last.
-    static constexpr uint32_t kMaxOwn = 31;
-    // Steps that a search may make in its run before its class is charged.
-    static constexpr uint32_t kFreeSteps = 8;
-    // No hash of its own for less than the length of the list and this many steps.
-    static constexpr uint32_t kOwnHashAtLeast = 64;
-
-    struct Layout;
-    static QueueConfig limited(const QueueConfig& config);
     static Layout lay_out(const QueueConfig& config, Arena& arena);
     UnexpectedQueue(const QueueConfig& config, Arena arena);
     UnexpectedQueue(const QueueConfig& config, const Layout& layout);
 
-    bool matches(Slot slot, const Wanted& wanted) const {
-        return tags_match(messages_[slot].tag, wanted.tag, wanted.ignore) &&
-               sources_match(messages_[slot].source, wanted.source);
+    static bool matches(const ShortList::Entry& entry, uint64_t tag, uint64_t ignore,
+                        uint32_t source) {
+        if (!tags_match(entry.tag, tag, ignore)) {
+            return false;
+        }
+        if (source == kAnySource) [[likely]] {
+            return true;
+        }
+        return entry.source == source || entry.key == source;
     }
 
-    Slot scan(const Wanted& wanted) const;
-    Slot search(const Wanted& wanted);
-    Slot search_own(uint32_t cls, const Wanted& wanted);
-    Slot search_run(Slot node, const Wanted& wanted);
-    Slot walk_on(const MaskClass& mask, const Wanted& wanted);
-    void widen_shared(const Wanted& wanted);
-    void narrow_shared();
-    void charge(const Wanted& wanted, uint32_t steps);
-    void give_up_empty_hashes();
-    void unlink(Slot slot);
-    void move_cursor(uint32_t number, Slot to);
+    size_t search(uint64_t candidates, uint64_t tag, uint64_t ignore, uint32_t source) const;
+    Slot take_at(size_t position);
+    Slot take_younger(uint64_t tag, uint64_t ignore, uint32_t source);
+    Slot take_unhashed(uint64_t tag, uint64_t ignore, uint32_t source);
+    Slot take_deep(uint64_t tag, uint64_t ignore, uint32_t source);
+    bool holds(Slot slot) const;
+    void go_deep();
+    Handle append_deep(Slot slot, uint64_t tag, uint32_t source, uint32_t key);
+    Handle append_beyond(Slot slot, uint64_t tag, uint32_t source, uint32_t key);
 
-    RunIndex index_;     // the node of a slot in a hash is number * capacity + slot
-    Message* messages_;  // one more than the capacity: the last is both ends of the list
-    Slot end_;
-    uint32_t size_ = 0;
-    uint32_t own_ = 0;  // classes with a hash of their own
-    MaskClass shared_;
-    uint32_t entries_[kMaxOwn + 1] = {};
-    Slot cursors_[kMaxOwn + 1];  // the last message that was hashed, or end_
-    uint64_t steps_ = 0;
-    uint64_t searches_ = 0;
-    // What a class's searches cost beyond their free steps, which come back with time.
-    struct Debt {
-        uint64_t steps;
-        uint64_t search;
-    };
-    Debt debts_[kMaxOwn] = {};
-    MaskClasses classes_;
+    ShortList short_;
+    SlotStates states_;
+    uint64_t times_deep_ = 0;
+    ClaimedList claimed_;
+    UnexpectedIndex deep_;
 };
+
+inline Handle UnexpectedQueue::append(Slot slot, uint64_t tag, uint32_t source, uint32_t key) {
+    assert(slot < states_.capacity());
+    if (deep_.size() != 0) [[unlikely]] {
+        return append_deep(slot, tag, source, key);
+    }
+    if (short_.is_full()) [[unlikely]] {
+        return append_beyond(slot, tag, source, key);
+    }
+    const uint32_t position = short_.next_position();
+    ShortList::Entry& entry = short_.append(tag);
+    entry.keep = UINT64_MAX;
+    entry.source = source;
+    entry.key = key;
+    entry.slot = slot;
+    return states_.enter(slot, position);
+}
+
+// Most often it is the oldest: nothing is hashed before that has been tried.
+inline Slot UnexpectedQueue::take(uint64_t tag, uint64_t ignore, uint32_t source) {
+    if (short_.empty()) {
+        return deep_.size() == 0 ? kNone : take_deep(tag, ignore, source);
+    }
+    const size_t oldest = ShortList::first(short_.occupied());
+    return matches(short_[oldest], tag, ignore, source) ? take_at(oldest)
+                                                        : take_younger(tag, ignore, source);
+}
+
+inline Slot UnexpectedQueue::take_at(size_t position) {
+    short_.erase(position);
+    return short_[position].slot;
+}
 
 }  // namespace tagwire::match

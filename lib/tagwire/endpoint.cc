@@ -10,8 +10,9 @@ namespace tagwire {
 
 namespace {
 
-// Unexpected messages are hashed once for each class of receives that looks for them.
-constexpr uint32_t kUnexpectedClasses = 16;
+// Classes of receives for which unexpected messages may have a hash of their own beside the
+// shared one; each takes 32 bytes for each message.
+constexpr uint32_t kUnexpectedClasses = 4;
 
 }  // namespace
 
@@ -70,15 +71,21 @@ int Endpoint::enable() {
     const match::QueueConfig unexpected{worker_.unexpected().capacity(), kUnexpectedClasses,
                                         worker_.match_seed() + 1};
     const size_t posted_bytes = match::PostedQueue::bytes_needed(posted);
-    match_memory_ = Pages(posted_bytes + match::UnexpectedQueue::bytes_needed(unexpected));
+    const size_t bytes = posted_bytes + match::UnexpectedQueue::bytes_needed(unexpected);
+    match_memory_ = huge_memory("tagwire_match", bytes, match::Arena::kAlignment);
+    if (match_memory_ == nullptr) {
+        return fail(ENOMEM,
+                    "tw_ep_enable: no memory to match %u receives and %u messages, %zu MiB: start "
+                    "EAL with more (-m), or open the worker with less max_operations",
+                    posted.capacity, unexpected.capacity, (bytes >> 20) + 1);
+    }
     if (const int error = worker_.transport().open_endpoint(number_, transport::kNoKey);
         error != 0) {
         return fail(-error, "tw_ep_enable: the transport does not open endpoint %u: %s", number_,
                     tw_strerror(error));
     }
-    auto* memory = static_cast<std::byte*>(match_memory_.get());
-    posted_.emplace(posted, memory);
-    unexpected_.emplace(unexpected, memory + posted_bytes);
+    posted_.emplace(posted, match_memory_.get());
+    unexpected_.emplace(unexpected, match_memory_.get() + posted_bytes);
     enabled_ = true;
     return 0;
 }
@@ -114,8 +121,7 @@ int Endpoint::close() {
 }
 
 void Endpoint::abandon_receives() {
-    while (posted_->size() != 0) {
-        const match::Slot slot = posted_->oldest();
+    for (const match::Slot slot : posted_->slots()) {
         posted_->remove(slot);
         complete_cancelled(worker_.receives()[slot]);
     }

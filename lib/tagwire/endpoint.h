@@ -9,6 +9,7 @@
 #include "lib/match/unexpected_queue.h"
 #include "lib/tagwire/address_vector.h"
 #include "lib/tagwire/completion_queue.h"
+#include "lib/tagwire/huge_memory.h"
 #include "lib/tagwire/requests.h"
 #include "lib/tagwire/worker.h"
 
@@ -65,11 +66,11 @@ class Endpoint {
     uint16_t number_;
     uint32_t sends_ = 0;      // not completed
     uint32_t accepting_ = 0;  // receives matched and not completed
+    HugeMemory match_memory_;
     std::optional<match::PostedQueue> posted_;
     std::optional<match::UnexpectedQueue> unexpected_;
     std::vector<transport::PeerId> peers_;  // by index in the address vector
     AddressVector* av_ = nullptr;
-    Pages match_memory_;
 };
 
 }  // namespace tagwire

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What tag matching means, as plainly as it can be said: two lists, searched from the front.
+// What tag matching means, as plainly as it can be said: lists, searched from the front.
 #pragma once
 
 #include <cstdint>
 #include <list>
-#include <vector>
 
 #include "lib/match/types.h"
 
@@ -17,28 +16,30 @@ class Oracle {
         uint64_t tag;
         uint64_t ignore;
         uint32_t source;
+        bool stays = false;
     };
     struct Message {
         Slot slot;
         uint64_t tag;
         uint32_t source;
+        uint32_t key = kNoKey;
     };
 
     void post(const Receive& receive) { receives_.push_back(receive); }
     void append(const Message& message) { messages_.push_back(message); }
 
-    Slot find_receive(uint64_t tag, uint32_t source) const {
+    const Receive* find_receive(const Message& message) const {
         for (const Receive& receive : receives_) {
-            if (matches(receive, tag, source)) {
-                return receive.slot;
+            if (matches(receive, message)) {
+                return &receive;
             }
         }
-        return kNone;
+        return nullptr;
     }
 
-    Slot find_message(uint64_t tag, uint64_t ignore, uint32_t source) const {
+    Slot find_message(const Receive& receive) const {
         for (const Message& message : messages_) {
-            if (matches({kNone, tag, ignore, source}, message.tag, message.source)) {
+            if (matches(receive, message)) {
                 return message.slot;
             }
         }
@@ -52,17 +53,26 @@ class Oracle {
         messages_.remove_if([slot](const Message& message) { return message.slot == slot; });
     }
 
+    void claim(Slot slot) {
+        remove_message(slot);
+        claimed_.push_back(slot);
+    }
+    void redeem(Slot slot) { claimed_.remove(slot); }
+
     const std::list<Receive>& receives() const { return receives_; }
     const std::list<Message>& messages() const { return messages_; }
+    const std::list<Slot>& claimed() const { return claimed_; }
 
   private:
-    static bool matches(const Receive& receive, uint64_t tag, uint32_t source) {
-        return (tag & ~receive.ignore) == (receive.tag & ~receive.ignore) &&
-               (receive.source == kAnySource || receive.source == source);
+    static bool matches(const Receive& receive, const Message& message) {
+        return (message.tag & ~receive.ignore) == (receive.tag & ~receive.ignore) &&
+               (receive.source == kAnySource || receive.source == message.source ||
+                receive.source == message.key);
     }
 
     std::list<Receive> receives_;
     std::list<Message> messages_;
+    std::list<Slot> claimed_;
 };
 
 }  // namespace tagwire::match::test

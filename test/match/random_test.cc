@@ -3,9 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
+#include <iterator>
 #include <random>
 #include <string>
+#include <vector>
 
 #include "test/match/oracle.h"
 #include "test/match/queues.h"
@@ -19,12 +22,28 @@ struct Shape {
     uint32_t depth;  // a queue longer than this is drained for a while
     int mask_bits;   // tag bits that an ignore mask may cover
     uint32_t sources;
+    uint32_t keys;  // key groups, 0 for none
     uint64_t operations;
+    bool deep;        // both queues outgrow their short lists, and come back
     bool own_hashes;  // unexpected messages get so long runs that a class has its own hash
 };
 
 // Few distinct bits, far apart, so that masks and tags overlap all the time.
 constexpr int kBits[] = {0, 5, 17, 31, 40, 63};
+
+// What is in a queue, by slot, and what was: names that must not work any more.
+class Handles {
+  public:
+    void enter(Handle handle) { current_[slot_of(handle)] = handle; }
+    Handle at(Slot slot) const { return current_[slot]; }
+    void leave(Slot slot) { stale_[next_++ % stale_.size()] = current_[slot]; }
+    Handle stale(uint32_t pick) const { return stale_[pick % stale_.size()]; }
+
+  private:
+    std::array<Handle, 4096> current_{};
+    std::array<Handle, 64> stale_{};
+    uint32_t next_ = 0;
+};
 
 class Random : public testing::TestWithParam<Shape> {
   protected:
@@ -55,99 +74,204 @@ class Random : public testing::TestWithParam<Shape> {
         return kind == 0 ? 0 : kind == 1 ? UINT64_MAX : bits(GetParam().mask_bits);
     }
 
-    uint32_t wanted_source() { return below(2) == 0 ? kAnySource : below(GetParam().sources); }
+    uint32_t wanted_source() {
+        if (GetParam().keys != 0 && below(4) == 0) {
+            return key_group(below(GetParam().keys));
+        }
+        return below(2) == 0 ? kAnySource : below(GetParam().sources);
+    }
+
+    Oracle::Receive random_receive() {
+        return {kNone, bits(6), mask(), wanted_source(), below(64) == 0};
+    }
+
+    // Each source belongs to a key group, but for the last one.
+    Oracle::Message random_message() {
+        const uint32_t source = below(GetParam().sources);
+        const bool keyed = GetParam().keys != 0 && source + 1 != GetParam().sources;
+        return {kNone, bits(6), source, keyed ? key_group(source % GetParam().keys) : kNoKey};
+    }
 
     // A receive is posted as a runtime does it: unexpected messages first.
     void receive() {
-        const uint64_t tag = bits(6);
-        const uint64_t ignore = mask();
-        const uint32_t source = wanted_source();
-        const Slot expected = oracle_.find_message(tag, ignore, source);
-        ASSERT_EQ(unexpected_.take(tag, ignore, source), expected);
+        Oracle::Receive receive = random_receive();
+        const Slot expected = oracle_.find_message(receive);
+        ASSERT_EQ(unexpected_.take(receive.tag, receive.ignore, receive.source), expected);
         if (expected != kNone) {
-            oracle_.remove_message(expected);
-            slots_.give(expected);
+            message_is_gone(expected);
             return;
         }
-        const Slot slot = slots_.take();
-        posted_.post(slot, tag, ignore, source);
-        oracle_.post({slot, tag, ignore, source});
+        receive.slot = slots_.take();
+        const auto life = receive.stays ? PostedQueue::Life::kStays : PostedQueue::Life::kOnce;
+        posts_.enter(posted_.post(receive.slot, receive.tag, receive.ignore, receive.source, life));
+        oracle_.post(receive);
     }
 
     void arrive() {
-        const uint64_t tag = bits(6);
-        const uint32_t source = below(GetParam().sources);
-        const Slot expected = oracle_.find_receive(tag, source);
-        ASSERT_EQ(posted_.take(tag, source), expected);
-        if (expected != kNone) {
-            oracle_.remove_receive(expected);
-            slots_.give(expected);
+        Oracle::Message message = random_message();
+        const Oracle::Receive* expected = oracle_.find_receive(message);
+        ASSERT_EQ(posted_.take(message.tag, message.source, message.key),
+                  expected == nullptr ? kNone : expected->slot);
+        if (expected != nullptr) {
+            if (!expected->stays) {
+                receive_is_gone(expected->slot);
+            }
             return;
         }
-        const Slot slot = slots_.take();
-        unexpected_.append(slot, tag, source);
-        oracle_.append({slot, tag, source});
+        message.slot = slots_.take();
+        arrivals_.enter(unexpected_.append(message.slot, message.tag, message.source, message.key));
+        oracle_.append(message);
     }
 
     void peek() {
-        const uint64_t tag = bits(6);
-        const uint64_t ignore = mask();
-        const uint32_t source = wanted_source();
-        ASSERT_EQ(unexpected_.find(tag, ignore, source), oracle_.find_message(tag, ignore, source));
-        const uint32_t sender = below(GetParam().sources);
-        ASSERT_EQ(posted_.find(tag, sender), oracle_.find_receive(tag, sender));
+        const Oracle::Receive receive = random_receive();
+        ASSERT_EQ(unexpected_.find(receive.tag, receive.ignore, receive.source),
+                  oracle_.find_message(receive));
+        const Oracle::Message message = random_message();
+        const Oracle::Receive* expected = oracle_.find_receive(message);
+        ASSERT_EQ(posted_.find(message.tag, message.source, message.key),
+                  expected == nullptr ? kNone : expected->slot);
+    }
+
+    template <typename List>
+    auto pick(const List& list) {
+        auto it = list.begin();
+        std::advance(it, below(static_cast<uint32_t>(list.size())));
+        return *it;
     }
 
     void cancel_receive() {
         if (oracle_.receives().empty()) {
             return;
         }
-        auto it = oracle_.receives().begin();
-        std::advance(it, below(static_cast<uint32_t>(oracle_.receives().size())));
-        const Slot slot = it->slot;
-        posted_.remove(slot);
-        oracle_.remove_receive(slot);
-        slots_.give(slot);
+        const Slot slot = pick(oracle_.receives()).slot;
+        ASSERT_TRUE(posted_.is_posted(posts_.at(slot)));
+        ASSERT_TRUE(posted_.cancel(posts_.at(slot)));
+        receive_is_gone(slot);
+        ASSERT_FALSE(posted_.cancel(posts_.at(slot)));
+    }
+
+    // Those that match for ever end this way only.
+    void cancel_staying_receives() {
+        for (auto it = oracle_.receives().begin(); it != oracle_.receives().end();) {
+            const Oracle::Receive receive = *it++;
+            if (receive.stays) {
+                posted_.remove(receive.slot);
+                receive_is_gone(receive.slot);
+            }
+        }
     }
 
     void discard_message() {
         if (oracle_.messages().empty()) {
             return;
         }
-        auto it = oracle_.messages().begin();
-        std::advance(it, below(static_cast<uint32_t>(oracle_.messages().size())));
-        const Slot slot = it->slot;
-        unexpected_.remove(slot);
-        oracle_.remove_message(slot);
+        const Slot slot = pick(oracle_.messages()).slot;
+        ASSERT_TRUE(unexpected_.discard(arrivals_.at(slot)));
+        message_is_gone(slot);
+        ASSERT_FALSE(unexpected_.discard(arrivals_.at(slot)));
+    }
+
+    void claim() {
+        if (oracle_.messages().empty()) {
+            return;
+        }
+        const Slot slot = pick(oracle_.messages()).slot;
+        ASSERT_EQ(unexpected_.claim(slot), arrivals_.at(slot));
+        oracle_.claim(slot);
+    }
+
+    void redeem() {
+        if (oracle_.claimed().empty()) {
+            return;
+        }
+        const Slot slot = pick(oracle_.claimed());
+        const Handle handle = arrivals_.at(slot);
+        ASSERT_TRUE(unexpected_.is_claimed(handle));
+        if (below(2) == 0) {
+            ASSERT_EQ(unexpected_.redeem(handle), slot);
+        } else {
+            ASSERT_TRUE(unexpected_.discard(handle));
+        }
+        ASSERT_EQ(unexpected_.redeem(handle), kNone);
+        oracle_.redeem(slot);
+        arrivals_.leave(slot);
         slots_.give(slot);
     }
 
-    // Long spells with mostly receives, then with mostly arrivals: both queues grow deep.
+    void try_stale_handles() {
+        const Handle receive = posts_.stale(below(64));
+        ASSERT_FALSE(posted_.is_posted(receive));
+        ASSERT_FALSE(posted_.cancel(receive));
+        const Handle message = arrivals_.stale(below(64));
+        ASSERT_FALSE(unexpected_.is_claimed(message));
+        ASSERT_EQ(unexpected_.redeem(message), kNone);
+        ASSERT_FALSE(unexpected_.discard(message));
+        if (!oracle_.messages().empty()) {
+            const Handle unclaimed = arrivals_.at(pick(oracle_.messages()).slot);
+            ASSERT_EQ(unexpected_.redeem(unclaimed), kNone);
+        }
+    }
+
+    void receive_is_gone(Slot slot) {
+        oracle_.remove_receive(slot);
+        posts_.leave(slot);
+        slots_.give(slot);
+    }
+
+    void message_is_gone(Slot slot) {
+        oracle_.remove_message(slot);
+        arrivals_.leave(slot);
+        slots_.give(slot);
+    }
+
+    // Long spells with mostly receives, then with mostly arrivals: both queues grow deep. Every
+    // other time they are drained until they are empty.
     void step(uint64_t operation) {
         const uint32_t receives = operation / 4096 % 2 == 0 ? 55 : 25;
         const uint32_t depth = GetParam().depth;
+        const uint32_t rest = drained_ % 2 == 0 ? depth / 4 : 1;
         if (posted_.size() > depth || unexpected_.size() > depth) {
             draining_ = true;
-        } else if (posted_.size() + unexpected_.size() < depth / 4) {
+        } else if (draining_ && posted_.size() + unexpected_.size() < rest) {
             draining_ = false;
+            ++drained_;
         }
         deepest_posted_ = std::max(deepest_posted_, posted_.size());
         deepest_unexpected_ = std::max(deepest_unexpected_, unexpected_.size());
         const uint32_t kind = below(100);
-        if (draining_ && kind < 30) {
+        if (draining_ && kind < 60) {
             cancel_receive();
             discard_message();
         } else if (kind < receives) {
             receive();
         } else if (kind < 80) {
             arrive();
-        } else if (kind < 96) {
+        } else if (kind < 91) {
             peek();
-        } else if (kind < 98) {
+        } else if (kind < 93) {
             cancel_receive();
-        } else {
+        } else if (kind < 94) {
+            cancel_staying_receives();
+        } else if (kind < 96) {
             discard_message();
+        } else if (kind < 98) {
+            claim();
+        } else if (kind < 99 || oracle_.claimed().size() > 100) {
+            redeem();
+        } else {
+            try_stale_handles();
         }
+    }
+
+    void compare_sizes() {
+        ASSERT_EQ(posted_.size(), oracle_.receives().size());
+        ASSERT_EQ(unexpected_.size(), oracle_.messages().size());
+        ASSERT_EQ(unexpected_.claimed(), oracle_.claimed().size());
+        ASSERT_EQ(unexpected_.oldest(),
+                  oracle_.messages().empty() ? kNone : oracle_.messages().front().slot);
+        ASSERT_EQ(unexpected_.oldest_claimed(),
+                  oracle_.claimed().empty() ? kNone : oracle_.claimed().front());
     }
 
     std::mt19937_64 random_;
@@ -155,44 +279,59 @@ class Random : public testing::TestWithParam<Shape> {
     Owned<UnexpectedQueue> unexpected_;
     Oracle oracle_;
     Slots slots_;
+    Handles posts_;
+    Handles arrivals_;
     bool draining_ = false;
+    uint32_t drained_ = 0;
     uint32_t deepest_posted_ = 0;
     uint32_t deepest_unexpected_ = 0;
 };
 
 TEST_P(Random, EveryAnswerIsTheOracles) {
+    uint32_t own_hashes = 0;
     for (uint64_t i = 0; i < GetParam().operations; ++i) {
         step(i);
         ASSERT_FALSE(HasFatalFailure()) << "operation " << i << ", TAGWIRE_TEST_SEED=" << seed();
-        ASSERT_EQ(posted_.size(), oracle_.receives().size());
-        ASSERT_EQ(unexpected_.size(), oracle_.messages().size());
-        ASSERT_EQ(unexpected_.oldest(),
-                  oracle_.messages().empty() ? kNone : oracle_.messages().front().slot);
+        compare_sizes();
+        ASSERT_FALSE(HasFatalFailure()) << "operation " << i << ", TAGWIRE_TEST_SEED=" << seed();
+        own_hashes = std::max(own_hashes, unexpected_.own_hashes());
     }
     EXPECT_GE(deepest_posted_, GetParam().depth);
     EXPECT_GE(deepest_unexpected_, GetParam().depth);
-    if (GetParam().own_hashes) {
-        EXPECT_GT(unexpected_.own_hashes(), 0u);
+    if (GetParam().deep) {
+        EXPECT_GT(posted_.times_deep(), 3u);
+        EXPECT_GT(unexpected_.times_deep(), 3u);
+    } else {
+        EXPECT_EQ(posted_.times_deep(), 0u);
+        EXPECT_EQ(unexpected_.times_deep(), 0u);
     }
-    while (!oracle_.receives().empty()) {
-        const Slot slot = oracle_.receives().front().slot;
-        ASSERT_EQ(posted_.oldest(), slot);
+    EXPECT_EQ(own_hashes != 0, GetParam().own_hashes);
+
+    std::vector<Slot> slots;
+    for (const Oracle::Receive& receive : oracle_.receives()) {
+        slots.push_back(receive.slot);
+    }
+    EXPECT_EQ(posted_.slots(), slots);
+    for (const Slot slot : slots) {
         posted_.remove(slot);
-        oracle_.remove_receive(slot);
     }
-    EXPECT_EQ(posted_.oldest(), kNone);
+    EXPECT_EQ(posted_.size(), 0u);
     EXPECT_EQ(posted_.overflow_size(), 0u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Shapes, Random,
-                         testing::Values(Shape{"Exact", 0, 300, 0, 3, 100'000, true},
-                                         Shape{"FewMasks", 0, 200, 2, 3, 250'000, true},
-                                         Shape{"ManyMasks", 0, 300, 4, 4, 250'000, true},
-                                         Shape{"MoreMasksThanClasses", 0, 200, 6, 3, 150'000, true},
-                                         Shape{"ClassCapOfFour", 4, 200, 4, 3, 150'000, true},
-                                         Shape{"OneClass", 1, 60, 3, 2, 50'000, true},
-                                         Shape{"Shallow", 0, 10, 4, 3, 100'000, false}),
-                         [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, Random,
+    testing::Values(Shape{"Exact", 0, 300, 0, 3, 0, 100'000, true, true},
+                    Shape{"FewMasks", 0, 200, 2, 3, 0, 250'000, true, true},
+                    Shape{"ManyMasks", 0, 300, 4, 4, 0, 200'000, true, true},
+                    Shape{"MoreMasksThanClasses", 0, 200, 6, 3, 0, 150'000, true, true},
+                    Shape{"ClassCapOfFour", 4, 200, 4, 3, 0, 150'000, true, true},
+                    Shape{"OneClass", 1, 80, 3, 2, 0, 50'000, true, true},
+                    Shape{"Keys", 0, 200, 3, 5, 2, 150'000, true, true},
+                    Shape{"KeysBeyondTheClassCap", 2, 120, 4, 5, 3, 50'000, true, true},
+                    Shape{"Short", 0, 20, 4, 3, 0, 150'000, false, false},
+                    Shape{"ShortWithKeys", 0, 20, 2, 5, 2, 100'000, false, false}),
+    [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
 }  // namespace tagwire::match::test
