@@ -95,7 +95,7 @@ TEST_F(PcapFile, RecordsThatAreNoWholeFramesAreToldApart) {
     record(20000, 20000);
     record(60, 60);
     record(60, 60);
-    bytes.resize(bytes.size() - 1);
+    bytes.pop_back();
     const auto reader = open();
     ASSERT_NE(reader, nullptr) << error;
     EXPECT_EQ(reader->next(), PcapReader::Record::kTruncated);
