@@ -4,6 +4,7 @@
 
 #include "drivers/net/mlx5raw/rss.h"
 #include "test/mlx5raw/port_fixture.h"
+#include "test/mlx5raw/rss_vectors.h"
 
 namespace tagwire::mlx5raw {
 namespace {
@@ -36,67 +37,20 @@ class SteeringTest : public PortPair {
     }
 };
 
-struct Vector {
-    FlowAddresses flow;
-    uint32_t address_hash, port_hash;
-};
-
-// Microsoft, "Verifying the RSS Hash Calculation".
-const Vector kVectors[] = {
-    {{{66, 9, 149, 187}, {161, 142, 100, 80}, 2794, 1766}, 0x323e8fc2, 0x51ccc178},
-    {{{199, 92, 111, 2}, {65, 69, 140, 83}, 14230, 4739}, 0xd718262a, 0xc626b0ea},
-    {{{24, 19, 198, 95}, {12, 22, 207, 184}, 12898, 38024}, 0xd2d0a5de, 0x5c2b394a},
-    {{{38, 27, 205, 30}, {209, 142, 163, 6}, 48228, 2217}, 0x82989176, 0xafc7327f},
-    {{{153, 39, 163, 191}, {202, 188, 127, 2}, 44251, 1303}, 0x5d1809c5, 0x10e828a2},
-    {{{0x3f, 0xfe, 0x25, 1, 2, 0, 0x1f, 0xff, 0, 0, 0, 0, 0, 0, 0, 7},
-      {0x3f, 0xfe, 0x25, 1, 2, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 1},
-      2794,
-      1766},
-     0x2cc18cd5,
-     0x40207d3d},
-};
-
-TEST_F(SteeringTest, HashAndQueueMatchThePublishedVectors) {
-    open({.queues = 4});
-    const std::vector<uint16_t> queues = table();
-    for (const Vector& v : kVectors) {
-        for (const uint8_t protocol : {IPPROTO_TCP, IPPROTO_UDP}) {
-            const std::vector<Received> got =
-                exchange(ip_frame(mac_of(ports[1]), v.flow, protocol, 10));
-            ASSERT_EQ(got.size(), 1u);
-            EXPECT_EQ(got[0].hash, v.port_hash);
-            EXPECT_TRUE(got[0].flags & RTE_MBUF_F_RX_RSS_HASH);
-            EXPECT_EQ(got[0].queue, queues[v.port_hash % queues.size()]);
-        }
-    }
-}
-
-TEST_F(SteeringTest, AddressesAloneAreHashedWhenPortsAreNotAskedFor) {
-    open({.queues = 4, .rss_types = RTE_ETH_RSS_IP});
-    const std::vector<uint16_t> queues = table();
-    for (const Vector& v : kVectors) {
-        const std::vector<Received> got =
-            exchange(ip_frame(mac_of(ports[1]), v.flow, IPPROTO_TCP, 10));
-        ASSERT_EQ(got.size(), 1u);
-        EXPECT_EQ(got[0].hash, v.address_hash);
-        EXPECT_EQ(got[0].queue, queues[v.address_hash % queues.size()]);
-    }
-}
-
 TEST_F(SteeringTest, TablesFromOneEntryTo512) {
     for (const unsigned size : {1u, 2u, 4u, 64u, 256u, 512u}) {
         open({.devargs = "reta_size=" + std::to_string(size), .queues = 4});
         const std::vector<Received> got =
-            exchange(ip_frame(mac_of(ports[1]), kVectors[0].flow, IPPROTO_TCP, 10));
+            exchange(ip_frame(mac_of(ports[1]), kRssVectors[0].flow, IPPROTO_TCP, 10));
         ASSERT_EQ(got.size(), 1u) << size;
-        EXPECT_EQ(got[0].queue, kVectors[0].port_hash % size % 4) << size;
+        EXPECT_EQ(got[0].queue, kRssVectors[0].port_hash % size % 4) << size;
         close();
     }
 }
 
 TEST_F(SteeringTest, WithoutRssEverythingGoesToQueueZero) {
     open({.queues = 4, .rss_types = 0, .rx_offloads = 0});
-    for (const Vector& v : kVectors) {
+    for (const RssVector& v : kRssVectors) {
         const std::vector<Received> got =
             exchange(ip_frame(mac_of(ports[1]), v.flow, IPPROTO_UDP, 10));
         ASSERT_EQ(got.size(), 1u);
