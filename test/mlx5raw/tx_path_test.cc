@@ -231,6 +231,28 @@ TEST_P(TxPaths, AFullRingTakesWhatFits) {
     EXPECT_EQ(softcx_counter("mlx5_0", "client_errors"), 0u);
 }
 
+TEST_P(TxPaths, CleaningUpFreesWhatIsDoneAndNoMoreThanAsked) {
+    open_path();
+    // Long packets, which no path copies.
+    std::vector<rte_mbuf*> packets;
+    for (uint32_t i = 0; i < 10; ++i) {
+        packets.push_back(make_mbuf(numbered(i, 1000)));
+    }
+    send(ports[0], 0, packets);
+    EXPECT_EQ(rte_eth_tx_done_cleanup(ports[0], 0, 0), 0);
+    EXPECT_GE(queue().used_descriptors(), 10u);
+    settle();
+    EXPECT_EQ(rte_eth_tx_done_cleanup(ports[0], 0, 3), 3);
+    EXPECT_EQ(queue().used_descriptors(), 7u);
+    EXPECT_EQ(rte_eth_tx_done_cleanup(ports[0], 0, 0), 7);
+    EXPECT_EQ(queue().used_descriptors(), 0u);
+    EXPECT_EQ(rte_eth_tx_done_cleanup(ports[0], 0, 0), 0);
+    settle();
+    // What asked for the completion was no packet.
+    EXPECT_EQ(receive(ports[1]).size(), 10u);
+    EXPECT_EQ(stats_of(ports[0]).opackets, 10u);
+}
+
 // Each packet is received, or counted as lost.
 TEST_P(TxPaths, AnErrorIsRecoveredFromAndEveryPacketIsAccountedFor) {
     NEEDS_SOFTCX();

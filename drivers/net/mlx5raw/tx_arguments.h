@@ -20,11 +20,11 @@ namespace tagwire::mlx5raw {
 #define MLX5RAW_TX_ARGUMENTS                                                        \
     MLX5RAW_ARG_TXQ_MPW_EN, MLX5RAW_ARG_TXQ_INLINE_MIN, MLX5RAW_ARG_TXQ_INLINE_MAX, \
         MLX5RAW_ARG_TXQ_INLINE_MPW, MLX5RAW_ARG_TXQS_MIN_INLINE, MLX5RAW_ARG_TX_VEC_EN
-#define MLX5RAW_TX_PARAMETERS                                                      \
-    MLX5RAW_ARG_TXQ_MPW_EN                                                         \
-        "=<0|1> " MLX5RAW_ARG_TXQ_INLINE_MIN "=<int> " MLX5RAW_ARG_TXQ_INLINE_MAX  \
-        "=<int> " MLX5RAW_ARG_TXQ_INLINE_MPW "=<int> " MLX5RAW_ARG_TXQS_MIN_INLINE \
-        "=<int> " MLX5RAW_ARG_TX_VEC_EN "=<0|1>"
+#define MLX5RAW_TX_PARAMETERS                                                  \
+    MLX5RAW_ARG_TXQ_MPW_EN                                                     \
+    "=<0|1> " MLX5RAW_ARG_TXQ_INLINE_MIN "=<int> " MLX5RAW_ARG_TXQ_INLINE_MAX  \
+    "=<int> " MLX5RAW_ARG_TXQ_INLINE_MPW "=<int> " MLX5RAW_ARG_TXQS_MIN_INLINE \
+    "=<int> " MLX5RAW_ARG_TX_VEC_EN "=<0|1>"
 
 // Empty: what the device needs or can (see tx_mode.h).
 struct TxArguments {

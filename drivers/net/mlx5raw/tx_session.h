@@ -3,8 +3,6 @@
 // Included by tx_burst.cc alone; apart for its subject.
 #pragma once
 
-#include <rte_memcpy.h>
-
 #include <algorithm>
 
 #include "drivers/net/mlx5raw/txq.h"
@@ -93,6 +91,31 @@ inline uint32_t TxQueue::write_session(rte_mbuf** packets, uint32_t count, Writt
     return sent;
 }
 
+// A packet of at least kShortestPacket bytes, by moves of 16 that may overlap: nothing is
+// read or written beyond its end. Packets that are copied are short; most are of 64 bytes
+// or a little more.
+inline __attribute__((always_inline)) void copy_packet(uint8_t* to, const uint8_t* from,
+                                                       uint32_t length) {
+    const auto move = [&](uint32_t at) { memcpy(to + at, from + at, 16); };
+    if (likely(length - 32 <= 32)) {
+        move(0);
+        move(16);
+        move(length - 32);
+        move(length - 16);
+        return;
+    }
+    if (unlikely(length < 16)) {
+        memcpy(to, from, 8);
+        memcpy(to + length - 8, from + length - 8, 8);
+        return;
+    }
+    const uint32_t last = length - 16;
+    for (uint32_t at = 0; at < last; at += 16) {
+        move(at);
+    }
+    move(last);
+}
+
 // Short packets are copied, and their mbufs returned at once.
 template <bool kOffloads>
 inline uint32_t TxQueue::write_inline_session(rte_mbuf** packets, uint32_t count,
@@ -101,7 +124,10 @@ inline uint32_t TxQueue::write_inline_session(rte_mbuf** packets, uint32_t count
     if (unlikely(room == 0)) {
         return 0;
     }
+    // Locals: every store into the ring might change a member, as the compiler sees it.
     const uint64_t flags = kOffloads ? packets[0]->ol_flags & kMpwFlags : 0;
+    const uint32_t longest_copy = inline_packet_;
+    uint8_t* const ring = wqes_[0].bytes;
     uint8_t* const ring_end = wqes_[mask_ + 1].bytes;
     uint8_t* at = wqes_[producer_ & mask_].bytes + kHeaderOctowords * kOctoword;
     uint32_t octowords = kHeaderOctowords;
@@ -114,28 +140,32 @@ inline uint32_t TxQueue::write_inline_session(rte_mbuf** packets, uint32_t count
             break;
         }
         const uint32_t length = packet->data_len;
-        const bool copy = length <= inline_packet_;
-        const uint32_t need = copy ? inline_octowords(length) : 1;
-        if (unlikely(length < kShortestPacket) || octowords + need > room) {
+        if (unlikely(length < kShortestPacket)) {
             break;
         }
-        if (copy) {
+        if (length <= longest_copy) {
+            octowords += inline_octowords(length);
+            if (octowords > room) {
+                octowords -= inline_octowords(length);
+                break;
+            }
             const uint32_t byte_count = Be32::swap(length | kInlineData);
             memcpy(at, &byte_count, sizeof(byte_count));
             const auto* from = rte_pktmbuf_mtod(packet, const uint8_t*);
             uint8_t* const to = at + sizeof(byte_count);
-            const auto linear = static_cast<uint32_t>(ring_end - to);
-            at += size_t{need} * kOctoword;
-            if (likely(length <= linear)) {
-                rte_memcpy(to, from, length);
+            at += size_t{inline_octowords(length)} * kOctoword;
+            if (likely(at < ring_end)) {
+                copy_packet(to, from, length);
             } else {
-                rte_memcpy(to, from, linear);
-                rte_memcpy(wqes_[0].bytes, from + linear, length - linear);
+                const uint32_t linear = std::min(length, static_cast<uint32_t>(ring_end - to));
+                memcpy(to, from, linear);
+                memcpy(ring, from + linear, length - linear);
+                at -= ring_end - ring;
             }
         } else {
             const uintptr_t address = rte_pktmbuf_mtod(packet, uintptr_t);
             const Be32 key = memory_.lkey(*packet, address);
-            if (unlikely(key.raw == kNoLkey.raw || free_segments() == 0)) {
+            if (unlikely(key.raw == kNoLkey.raw || free_segments() == 0) || octowords == room) {
                 break;
             }
             write_data(*reinterpret_cast<DataSegment*>(at), length, key, address);
@@ -144,12 +174,12 @@ inline uint32_t TxQueue::write_inline_session(rte_mbuf** packets, uint32_t count
                 release_now(packets + copied_from, i - copied_from);
             }
             copied_from = i + 1;
+            ++octowords;
             at += kOctoword;
+            if (at == ring_end) {
+                at = ring;
+            }
         }
-        if (at >= ring_end) {
-            at -= ring_end - wqes_[0].bytes;
-        }
-        octowords += need;
         bytes += length;
     }
     if (copied_from < i) {
@@ -160,19 +190,6 @@ inline uint32_t TxQueue::write_inline_session(rte_mbuf** packets, uint32_t count
         close_session(octowords, flags, i, written);
     }
     return i;
-}
-
-// The first packet of a session that stayed empty: why?
-inline TxQueue::Outcome TxQueue::refuse(rte_mbuf* packet) {
-    const uint32_t length = packet->data_len;
-    if (length < kShortestPacket) {
-        return drop(packet, &TxCounters::too_short);
-    }
-    const bool copy = length <= inline_packet_;
-    if (!copy && memory_.lkey(*packet, rte_pktmbuf_mtod(packet, uintptr_t)).raw == kNoLkey.raw) {
-        return drop(packet, &TxCounters::no_key);
-    }
-    return Outcome::kFull;
 }
 
 }  // namespace tagwire::mlx5raw

@@ -8,6 +8,7 @@
 // in both rings.
 //
 //   tx_burst     burst functions                     tx_session   multi-packet sends
+//   tx_singles   a WQE per simple packet
 //   tx_send      a packet with a WQE of its own      tx_complete  doorbell, completions
 //   tx_prepare   checks before a burst
 //   tx_kernel_*  vector loops                        tx_recover   after an error
@@ -99,13 +100,9 @@ class alignas(RTE_CACHE_LINE_SIZE) TxQueue {
     enum class Outcome : uint8_t { kSent, kDropped, kFull };
 
     // tx_burst.cc
-    template <bool kOffloads, bool kInlineHeader>
-    static uint16_t burst_send(void* queue, rte_mbuf** packets, uint16_t count);
+    template <bool kOffloads, auto kWrite>
+    static uint16_t burst(void* queue, rte_mbuf** packets, uint16_t count);
     static uint16_t burst_send_inline(void* queue, rte_mbuf** packets, uint16_t count);
-    template <bool kOffloads, bool kInline>
-    static uint16_t burst_multi_packet(void* queue, rte_mbuf** packets, uint16_t count);
-    template <bool kInlineHeader>
-    Outcome send_single(rte_mbuf* packet, uint8_t checksum, Written& written);
     bool begin_burst();
     uint16_t end_burst(const Written& written, uint32_t done, uint16_t count);
     uint32_t free_blocks() const { return consumer_ + mask_ + 1 - producer_; }
@@ -113,7 +110,11 @@ class alignas(RTE_CACHE_LINE_SIZE) TxQueue {
         return segment_consumer_ + segment_mask_ + 1 - segment_producer_;
     }
 
-    // tx_session.cc: as many of `packets` in one WQE as fit; zero when the first does not.
+    // tx_singles.h: a WQE for each of the first packets, as far as they are simple.
+    template <bool kOffloads, bool kInlineHeader>
+    uint32_t write_singles(rte_mbuf** packets, uint32_t count, Written& written);
+
+    // tx_session.h: as many of the first packets in one WQE as fit.
     template <bool kOffloads>
     uint32_t write_session(rte_mbuf** packets, uint32_t count, Written& written);
     template <bool kOffloads>
@@ -122,7 +123,6 @@ class alignas(RTE_CACHE_LINE_SIZE) TxQueue {
     uint32_t write_pointers(uint8_t* segments, rte_mbuf** packets, rte_mbuf** kept, uint32_t count,
                             uint64_t flags, uint64_t& bytes);
     void close_session(uint32_t octowords, uint64_t flags, uint32_t packets, Written& written);
-    Outcome refuse(rte_mbuf* packet);
 
     // tx_send.cc: any packet, in a WQE of its own.
     Outcome send_alone(rte_mbuf* packet, Written& written);
