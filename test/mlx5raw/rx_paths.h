@@ -4,6 +4,7 @@
 
 #include <ostream>
 
+#include "drivers/net/mlx5raw/rx_path.h"
 #include "test/mlx5raw/port_fixture.h"
 
 namespace tagwire::mlx5raw {
@@ -14,7 +15,11 @@ struct RxPathCase {
     uint16_t mtu;
     uint64_t offloads;
     const char* mode;  // as rx_burst_mode_get names it
+    uint16_t simd_width = 256;
 };
+
+// What --force-max-simd-bitwidth would say; for ports that start from now on.
+void set_simd_width(uint16_t bits);
 
 inline void PrintTo(const RxPathCase& path, std::ostream* out) {
     *out << path.mode;
@@ -27,6 +32,8 @@ inline constexpr RxPathCase kRxPaths[] = {
     {"ScalarCompressed", "rx_vec_en=0", RTE_ETHER_MTU, 0, "scalar, compressed CQEs"},
     {"VectorCompressed", "", RTE_ETHER_MTU, 0, "vector AVX2, compressed CQEs"},
     {"ScatterCompressed", "", 9000, RTE_ETH_RX_OFFLOAD_SCATTER, "scalar scatter, compressed CQEs"},
+    {"Vector512", "rxq_cqe_comp_en=0", RTE_ETHER_MTU, 0, "vector AVX-512", 512},
+    {"Vector512Compressed", "", RTE_ETHER_MTU, 0, "vector AVX-512, compressed CQEs", 512},
     {"Striding", "mprq_en=1,rxq_cqe_comp_en=0", RTE_ETHER_MTU, 0, "striding"},
     {"StridingCompressed", "mprq_en=1", RTE_ETHER_MTU, 0, "striding, compressed CQEs"},
 };
@@ -37,6 +44,20 @@ inline std::string name_of_path(const testing::TestParamInfo<RxPathCase>& info) 
 
 class RxPathTest : public PortPair, public testing::WithParamInterface<RxPathCase> {
   protected:
+    void SetUp() override {
+        if (GetParam().simd_width == 512 && !has_rx_avx512()) {
+            GTEST_SKIP() << "this processor has no AVX-512 with VBMI";
+        }
+        set_simd_width(GetParam().simd_width);
+        PortPair::SetUp();
+    }
+    void TearDown() override {
+        if (!IsSkipped()) {
+            PortPair::TearDown();
+            set_simd_width(256);
+        }
+    }
+
     // One queue.
     PortOptions options(uint64_t offloads) const {
         return {.devargs = GetParam().devargs,

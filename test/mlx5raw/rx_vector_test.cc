@@ -10,7 +10,7 @@
 #include <random>
 #include <vector>
 
-#include "drivers/net/mlx5raw/rx_ring.h"
+#include "drivers/net/mlx5raw/rx_path.h"
 
 namespace tagwire::mlx5raw {
 namespace {
@@ -218,23 +218,47 @@ TEST(RxScalar, FieldsOfOnePacket) {
     EXPECT_EQ(ring.counters.bytes, 1234u);
 }
 
-class RxVector : public testing::TestWithParam<int> {};
+struct VectorPath {
+    const char* name;
+    bool (*available)();
+    RxDecode decode;
+    RxExpand expand;
+};
 
-TEST_P(RxVector, Avx2LeavesTheSameMbufsAsTheScalarPath) {
-    if (rte_cpu_get_flag_enabled(RTE_CPUFLAG_AVX2) <= 0) {
-        GTEST_SKIP() << "this processor has no AVX2";
-    }
-    compare(rx_decode_avx2, static_cast<uint8_t>(GetParam()));
+bool has_avx2() {
+    return rte_cpu_get_flag_enabled(RTE_CPUFLAG_AVX2) > 0;
 }
 
-TEST_P(RxVector, Avx2ExpandsSessionsAsTheScalarPathDoes) {
-    if (rte_cpu_get_flag_enabled(RTE_CPUFLAG_AVX2) <= 0) {
-        GTEST_SKIP() << "this processor has no AVX2";
+constexpr VectorPath kVectorPaths[] = {
+    {"Avx2", has_avx2, rx_decode_avx2, rx_expand_avx2},
+    {"Avx512", has_rx_avx512, rx_decode_avx512, rx_expand_avx512},
+};
+
+class RxVector : public testing::TestWithParam<std::tuple<VectorPath, int>> {
+  protected:
+    void SetUp() override {
+        if (!path().available()) {
+            GTEST_SKIP() << "this processor has not got the instructions";
+        }
     }
-    compare_sessions(rx_expand_avx2, static_cast<uint8_t>(GetParam()));
+    const VectorPath& path() const { return std::get<0>(GetParam()); }
+    uint8_t extras() const { return static_cast<uint8_t>(std::get<1>(GetParam())); }
+};
+
+TEST_P(RxVector, LeavesTheSameMbufsAsTheScalarPath) {
+    compare(path().decode, extras());
 }
 
-INSTANTIATE_TEST_SUITE_P(Extras, RxVector, testing::Range(0, 8));
+TEST_P(RxVector, ExpandsSessionsAsTheScalarPathDoes) {
+    compare_sessions(path().expand, extras());
+}
+
+INSTANTIATE_TEST_SUITE_P(Extras, RxVector,
+                         testing::Combine(testing::ValuesIn(kVectorPaths), testing::Range(0, 8)),
+                         [](const auto& info) {
+                             return std::string(std::get<0>(info.param).name) + "Extras" +
+                                    std::to_string(std::get<1>(info.param));
+                         });
 
 }  // namespace
 }  // namespace tagwire::mlx5raw

@@ -14,6 +14,9 @@ struct RxPath {
     RxRefill refill = rx_refill_scalar;
 };
 
+// Whether the processor has what rx_avx512.cc is compiled for.
+bool has_rx_avx512();
+
 // For queues with one buffer per packet.
 RxPath choose_rx_path(bool vector);
 // For queues whose WQEs take many packets; they have a loop of their own.

@@ -80,9 +80,12 @@ uint16_t rx_decode_scalar(RxRing& ring, rte_mbuf** packets, uint16_t count);
 bool rx_refill_scalar(RxRing& ring, uint32_t batch);
 uint16_t rx_decode_avx2(RxRing& ring, rte_mbuf** packets, uint16_t count);
 bool rx_refill_avx2(RxRing& ring, uint32_t batch);
+uint16_t rx_decode_avx512(RxRing& ring, rte_mbuf** packets, uint16_t count);
+bool rx_refill_avx512(RxRing& ring, uint32_t batch);
 
 void rx_expand_scalar(RxRing& ring);
 void rx_expand_avx2(RxRing& ring);
+void rx_expand_avx512(RxRing& ring);
 
 // Sets what `extras` says, after the fields of the class. `step` is 1 when each mbuf has
 // an entry of its own, 0 when all have the same.
