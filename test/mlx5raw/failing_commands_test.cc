@@ -111,6 +111,7 @@ TEST_F(FailingCommands, AStartThatFailsLeavesNothing) {
                                      {.type = RTE_FLOW_ITEM_TYPE_END}};
     const rte_flow_action_queue queue = {.index = 1};
     const rte_flow_action actions[] = {{.type = RTE_FLOW_ACTION_TYPE_FLAG},
+                                       {.type = RTE_FLOW_ACTION_TYPE_COUNT},
                                        {.type = RTE_FLOW_ACTION_TYPE_QUEUE, .conf = &queue},
                                        {.type = RTE_FLOW_ACTION_TYPE_END}};
     ASSERT_NE(rte_flow_create(ports[1], &ingress, pattern, actions, &error), nullptr);

@@ -49,6 +49,16 @@ class FlowTest : public PortPair {
         return rte_flow_validate(ports[1], &rule.attributes, rule.items.data(), rule.actions.data(),
                                  &error);
     }
+    // Packets and bytes.
+    std::pair<uint64_t, uint64_t> count_of(rte_flow* flow, bool reset = false) {
+        const rte_flow_action count[] = {{.type = RTE_FLOW_ACTION_TYPE_COUNT},
+                                         {.type = RTE_FLOW_ACTION_TYPE_END}};
+        rte_flow_query_count values = {};
+        values.reset = reset ? 1 : 0;
+        EXPECT_EQ(rte_flow_query(ports[1], flow, count, &values, &error), 0) << error.message;
+        EXPECT_TRUE(values.hits_set && values.bytes_set);
+        return {values.hits, values.bytes};
+    }
     // The queue of the frame, or -1 when it does not arrive.
     int queue_of(const Frame& frame) {
         const std::vector<Received> got = exchange(frame);
@@ -330,6 +340,56 @@ TEST_F(MatchTest, MarkAndFlagReachTheMbuf) {
     EXPECT_EQ(exchange(ethernet_frame(80)).at(0).flags & kBoth, 0u);
     ASSERT_EQ(rte_flow_flush(ports[1], &error), 0);
     EXPECT_EQ(exchange(udp(1)).at(0).flags & kBoth, 0u);
+}
+
+TEST_F(MatchTest, CountsPacketsAndBytesOfEveryKind) {
+    Rule rule;
+    rule.item(RTE_FLOW_ITEM_TYPE_ETH)
+        .action(RTE_FLOW_ACTION_TYPE_COUNT)
+        .action(RTE_FLOW_ACTION_TYPE_QUEUE, &kQueue[3]);
+    rte_flow* const flow = create(rule);
+    ASSERT_NE(flow, nullptr) << error.message;
+    // Each is taken by another verbs rule of the same flow.
+    uint64_t bytes = 0;
+    for (const Frame& frame : {udp(1), tcp(1), udp6(1), ethernet_frame(100)}) {
+        EXPECT_EQ(queue_of(frame), 3);
+        bytes += frame.size();
+    }
+    EXPECT_EQ(count_of(flow), (std::pair<uint64_t, uint64_t>{4, bytes}));
+    // Over a stop, which destroys the device's counters.
+    ASSERT_EQ(rte_eth_dev_stop(ports[1]), 0);
+    EXPECT_EQ(count_of(flow), (std::pair<uint64_t, uint64_t>{4, bytes}));
+    ASSERT_EQ(rte_eth_dev_start(ports[1]), 0);
+    EXPECT_EQ(queue_of(udp(2)), 3);
+    EXPECT_EQ(count_of(flow, true), (std::pair<uint64_t, uint64_t>{5, bytes + udp(2).size()}));
+    EXPECT_EQ(count_of(flow), (std::pair<uint64_t, uint64_t>{0, 0}));
+    EXPECT_EQ(queue_of(udp(3)), 3);
+    EXPECT_EQ(count_of(flow).first, 1u);
+}
+
+TEST_F(MatchTest, CountsWhatItDrops) {
+    Rule rule;
+    rule.item(RTE_FLOW_ITEM_TYPE_ETH)
+        .item(RTE_FLOW_ITEM_TYPE_IPV6)
+        .action(RTE_FLOW_ACTION_TYPE_DROP)
+        .action(RTE_FLOW_ACTION_TYPE_COUNT);
+    rte_flow* const flow = create(rule);
+    ASSERT_NE(flow, nullptr) << error.message;
+    EXPECT_EQ(queue_of(udp6(1)), -1);
+    EXPECT_GE(queue_of(udp(1)), 0);
+    EXPECT_EQ(count_of(flow).first, 1u);
+}
+
+TEST_F(MatchTest, OnlyACountCanBeAskedFor) {
+    OnQueueThree rule;
+    rule.item(RTE_FLOW_ITEM_TYPE_ETH);
+    rte_flow* const flow = create(rule);
+    ASSERT_NE(flow, nullptr) << error.message;
+    const rte_flow_action count[] = {{.type = RTE_FLOW_ACTION_TYPE_COUNT},
+                                     {.type = RTE_FLOW_ACTION_TYPE_END}};
+    rte_flow_query_count values = {};
+    EXPECT_EQ(rte_flow_query(ports[1], flow, count, &values, &error), -ENOTSUP);
+    EXPECT_EQ(error.type, RTE_FLOW_ERROR_TYPE_ACTION);
 }
 
 TEST_F(MatchTest, RulesStayOverStopAndStart) {

@@ -58,7 +58,8 @@ void FlowTable::clear() noexcept {
 }
 
 void FlowTable::add(const Flow& flow, Destination* destination) {
-    CompiledFlow rule{.destination = destination, .tag = flow.has_tag ? flow.tag : 0};
+    CompiledFlow rule{
+        .destination = destination, .tag = flow.has_tag ? flow.tag : 0, .counters = flow.counters};
     switch (flow.type) {
         case FlowType::kNormal:
             rule.level = flow.priority;

@@ -20,6 +20,7 @@ struct CompiledFlow {
     Destination* destination = nullptr;  // nullptr: drop
     uint32_t level = 0;                  // the lowest level with a match takes the frame
     uint32_t tag = 0;
+    FlowCounters* counters = nullptr;
 };
 
 // Levels: normal rules by priority, then the default rules, as the kernel's "bypass"

@@ -42,24 +42,32 @@ void deliver(EngineState& state, Destination& destination, const ParsedFrame& fr
     receive_on(state, *port, reception);
 }
 
+void count(const CompiledFlow& rule, uint32_t length) noexcept {
+    if (rule.counters == nullptr)
+        return;
+    ++rule.counters->packets;
+    rule.counters->bytes += length;
+}
+
 // A multicast frame goes to every rule of the level that takes it, but to a QP once.
 void deliver_multicast(EngineState& state, std::span<const CompiledFlow> rules,
                        const CompiledFlow* first, uint64_t mac, const ParsedFrame& frame,
                        const FrameChecksums& checksums) noexcept {
     constexpr size_t kMostReceivers = 64;
     std::array<const Destination*, kMostReceivers> receivers;
-    size_t count = 0;
+    size_t known = 0;
     for (const CompiledFlow* rule = first; rule != rules.data() + rules.size(); ++rule) {
-        if (rule->level != first->level || count == kMostReceivers)
+        if (rule->level != first->level || known == kMostReceivers)
             return;
         if (rule->destination == nullptr || !matches(*rule, mac, frame))
             continue;
+        count(*rule, frame.length);
         bool seen = false;
-        for (size_t i = 0; i < count; ++i)
+        for (size_t i = 0; i < known; ++i)
             seen |= receivers[i] == rule->destination;
         if (seen)
             continue;
-        receivers[count++] = rule->destination;
+        receivers[known++] = rule->destination;
         deliver(state, *rule->destination, frame, checksums, rule->tag);
     }
 }
@@ -147,14 +155,17 @@ void receive_frame(EngineState& state, const uint8_t* data, uint32_t length) noe
         if (!matches(rule, mac, frame))
             continue;
         if (rule.destination == nullptr) {
+            count(rule, length);
             ++port.counters.rx_flow_drop;
             return;
         }
         const FrameChecksums checksums = validate_checksums(frame);
-        if (multicast)
+        if (multicast) {
             deliver_multicast(state, rules, &rule, mac, frame, checksums);
-        else
+        } else {
+            count(rule, length);
             deliver(state, *rule.destination, frame, checksums, rule.tag);
+        }
         return;
     }
     ++port.counters.rx_no_flow;

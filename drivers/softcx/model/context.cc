@@ -64,15 +64,16 @@ Flow* find_flow(Context& context, uint32_t handle) {
     return look_up(context, ObjectKind::kFlow, handle, context.device.flows);
 }
 
+FlowCounters* find_flow_counters(Context& context, uint32_t handle) {
+    return look_up(context, ObjectKind::kFlowCounters, handle, context.device.flow_counters);
+}
+
 void tear_down(Context& context) noexcept {
     static constexpr ObjectKind kChildrenFirst[] = {
-        ObjectKind::kFlow,
-        ObjectKind::kQueuePair,
-        ObjectKind::kIndirectionTable,
-        ObjectKind::kWorkQueue,
-        ObjectKind::kCompletionQueue,
-        ObjectKind::kMemoryRegion,
-        ObjectKind::kProtectionDomain,
+        ObjectKind::kFlow,         ObjectKind::kFlowCounters,
+        ObjectKind::kQueuePair,    ObjectKind::kIndirectionTable,
+        ObjectKind::kWorkQueue,    ObjectKind::kCompletionQueue,
+        ObjectKind::kMemoryRegion, ObjectKind::kProtectionDomain,
     };
     Device& device = context.device;
     for (const ObjectKind kind : kChildrenFirst) {

@@ -23,6 +23,7 @@ enum class ObjectKind : uint8_t {
     kIndirectionTable,
     kQueuePair,
     kFlow,
+    kFlowCounters,
     kUar,
 };
 
@@ -39,8 +40,8 @@ struct Context {
     uint8_t cqe_version = 0;
     std::shared_ptr<EventQueue> async_events;
     std::vector<std::shared_ptr<EventQueue>> more_async_events;  // of users who imported it
-    std::unique_ptr<ClockPages> clock;  // in the device file
-    std::vector<uint32_t> channels;  // keys of Device::channels
+    std::unique_ptr<ClockPages> clock;                           // in the device file
+    std::vector<uint32_t> channels;                              // keys of Device::channels
     std::map<uint32_t, Handle> handles;
     uint32_t next_handle = 0;
     uint32_t next_uar_page = 0;
@@ -58,6 +59,7 @@ WorkQueue* find_wq(Context& context, uint32_t handle);
 IndirectionTable* find_table(Context& context, uint32_t handle);
 QueuePair* find_qp(Context& context, uint32_t handle);
 Flow* find_flow(Context& context, uint32_t handle);
+FlowCounters* find_flow_counters(Context& context, uint32_t handle);
 
 // Releases whatever the client left behind, children first. The caller holds
 // Device::mutex.

@@ -71,6 +71,10 @@ uint32_t allocate_flow_number(Device& device) {
     return next_number(device.last_numbers.flow, 1, device.flows);
 }
 
+uint32_t allocate_counters_number(Device& device) {
+    return next_number(device.last_numbers.counters, 1, device.flow_counters);
+}
+
 int destroy_pd(Device& device, uint32_t number) {
     const auto found = device.pds.find(number);
     if (found->second->use_count != 0)
@@ -145,8 +149,18 @@ int destroy_flow(Device& device, uint32_t number) {
     const auto found = device.flows.find(number);
     if (found->second->qp != nullptr)
         --found->second->qp->use_count;
+    if (found->second->counters != nullptr)
+        --found->second->counters->use_count;
     device.flows.erase(found);
     changed(device);
+    return 0;
+}
+
+int destroy_flow_counters(Device& device, uint32_t number) {
+    const auto found = device.flow_counters.find(number);
+    if (found->second->use_count != 0)
+        return EBUSY;
+    device.flow_counters.erase(found);
     return 0;
 }
 
@@ -166,6 +180,8 @@ int destroy_object(Device& device, const Handle& handle) {
             return destroy_qp(device, handle.number);
         case ObjectKind::kFlow:
             return destroy_flow(device, handle.number);
+        case ObjectKind::kFlowCounters:
+            return destroy_flow_counters(device, handle.number);
         case ObjectKind::kUar:
             return 0;
     }

@@ -19,6 +19,7 @@ uint32_t allocate_wq_number(Device& device);
 uint32_t allocate_table_number(Device& device);
 uint32_t allocate_qp_number(Device& device);
 uint32_t allocate_flow_number(Device& device);
+uint32_t allocate_counters_number(Device& device);
 
 // These destroy, or return EBUSY and change nothing while somebody uses the object.
 int destroy_pd(Device& device, uint32_t number);
@@ -28,6 +29,7 @@ int destroy_wq(Device& device, uint32_t number);
 int destroy_table(Device& device, uint32_t number);
 int destroy_qp(Device& device, uint32_t number);
 int destroy_flow(Device& device, uint32_t number);
+int destroy_flow_counters(Device& device, uint32_t number);
 int destroy_object(Device& device, const Handle& handle);
 
 }  // namespace softcx

@@ -166,6 +166,16 @@ struct FlowMatch {
     uint16_t l4_src = 0, l4_src_mask = 0, l4_dst = 0, l4_dst_mask = 0;
 };
 
+// A verbs counters object. Flows that name it add to its values while they exist.
+struct FlowCounters {
+    uint32_t number = 0;
+    // Which value each place of the client's array gets (IB_COUNTER_PACKETS, _BYTES), told
+    // by the first flow; empty until then.
+    std::vector<std::pair<uint32_t, uint32_t>> places;  // place, description
+    uint64_t packets = 0, bytes = 0;
+    uint32_t use_count = 0;  // flows
+};
+
 struct Flow {
     uint32_t handle = 0;
     QueuePair* qp = nullptr;  // nullptr with drop
@@ -176,6 +186,7 @@ struct Flow {
     bool has_tag = false;
     uint32_t tag = 0;
     bool drop = false;
+    FlowCounters* counters = nullptr;
 };
 
 // Named as in the hw_counters folder of mlx5 where it has such a counter.
@@ -249,6 +260,7 @@ struct Device {
     std::map<uint32_t, std::unique_ptr<IndirectionTable>> tables;
     std::map<uint32_t, std::unique_ptr<QueuePair>> qps;
     std::map<uint32_t, std::unique_ptr<Flow>> flows;
+    std::map<uint32_t, std::unique_ptr<FlowCounters>> flow_counters;
 
     // Rebuilt by the control path after each change (engine/ keeps its own fast
     // structures behind `generation`).
@@ -257,7 +269,8 @@ struct Device {
 
     // The numbers that were given last (control path only).
     struct {
-        uint32_t pd = 0, mkey = 0, cq = 0, channel = 0, wq = 0, table = 0, qp = 0, flow = 0;
+        uint32_t pd = 0, mkey = 0, cq = 0, channel = 0, wq = 0, table = 0, qp = 0, flow = 0,
+                 counters = 0;
     } last_numbers;
     uint64_t next_flow_sequence = 0;
 

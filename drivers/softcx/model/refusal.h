@@ -22,7 +22,7 @@ inline int take_refusal(Device& device) noexcept {
 inline size_t count_objects(const Device& device) noexcept {
     return device.contexts.size() + device.pds.size() + device.mrs.size() + device.channels.size() +
            device.cqs.size() + device.wqs.size() + device.tables.size() + device.qps.size() +
-           device.flows.size();
+           device.flows.size() + device.flow_counters.size();
 }
 
 }  // namespace softcx

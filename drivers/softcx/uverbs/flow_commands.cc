@@ -7,6 +7,7 @@
 #include "drivers/softcx/model/life.h"
 #include "drivers/softcx/model/port.h"
 #include "drivers/softcx/uverbs/command.h"
+#include "drivers/softcx/uverbs/counter_commands.h"
 
 namespace softcx {
 
@@ -15,7 +16,7 @@ namespace {
 // enum ib_flow_spec_type of the kernel: the uapi carries the numbers only.
 constexpr uint32_t kSpecEthernet = 0x20, kSpecIpv4 = 0x30, kSpecIpv6 = 0x31;
 constexpr uint32_t kSpecTcp = 0x40, kSpecUdp = 0x41;
-constexpr uint32_t kSpecTag = 0x1000, kSpecDrop = 0x1001;
+constexpr uint32_t kSpecTag = 0x1000, kSpecDrop = 0x1001, kSpecCount = 0x1003;
 
 constexpr uint32_t kMaxSpecs = 10;  // IB_FLOW_SPEC_SUPPORT_LAYERS
 constexpr uint16_t kEtherTypeIpv4 = 0x0800, kEtherTypeIpv6 = 0x86dd;
@@ -142,7 +143,15 @@ int add_drop(std::span<const uint8_t> bytes, Flow& flow) {
     return 0;
 }
 
-int add_spec(std::span<const uint8_t> bytes, uint32_t type, Flow& flow) {
+int add_count(Context& context, std::span<const uint8_t> bytes, Flow& flow) {
+    ib_uverbs_flow_spec_action_count spec;
+    if (read_spec(bytes, spec) != 0 || flow.counters != nullptr || spec.reserved1 != 0)
+        return EINVAL;
+    flow.counters = find_flow_counters(context, spec.handle);
+    return flow.counters != nullptr ? 0 : EINVAL;
+}
+
+int add_spec(Context& context, std::span<const uint8_t> bytes, uint32_t type, Flow& flow) {
     switch (type) {
         case kSpecEthernet:
             return add_ethernet(bytes, flow.match);
@@ -157,12 +166,14 @@ int add_spec(std::span<const uint8_t> bytes, uint32_t type, Flow& flow) {
             return add_tag(bytes, flow);
         case kSpecDrop:
             return add_drop(bytes, flow);
+        case kSpecCount:
+            return add_count(context, bytes, flow);
         default:
-            return EOPNOTSUPP;  // tunnels, ESP, MPLS, inner headers, counters
+            return EOPNOTSUPP;  // tunnels, ESP, MPLS, inner headers
     }
 }
 
-int read_specs(std::span<const uint8_t> bytes, uint32_t count, Flow& flow) {
+int read_specs(Context& context, std::span<const uint8_t> bytes, uint32_t count, Flow& flow) {
     for (uint32_t i = 0; i < count; ++i) {
         ib_uverbs_flow_spec_hdr header;
         constexpr size_t kHeaderSize = 8;
@@ -172,7 +183,7 @@ int read_specs(std::span<const uint8_t> bytes, uint32_t count, Flow& flow) {
         std::memcpy(static_cast<void*>(&header), bytes.data(), kHeaderSize);
         if (header.reserved != 0 || header.size < kHeaderSize || header.size > bytes.size())
             return EINVAL;
-        if (const int error = add_spec(bytes.first(header.size), header.type, flow))
+        if (const int error = add_spec(context, bytes.first(header.size), header.type, flow))
             return error;
         bytes = bytes.subspan(header.size);
     }
@@ -217,17 +228,17 @@ int create_flow(const Command& command) {
     const std::span<const uint8_t> specs = command.request.subspan(kHeader);
     if (const int error = check_attributes(request, specs.size()))
         return error;
-    if (!all_zero(command.vendor_request))
-        return EOPNOTSUPP;  // counters
     QueuePair* qp = find_qp(command.context, request.qp_handle);
     if (qp == nullptr)
         return EINVAL;
 
     auto flow = std::make_unique<Flow>();
-    if (const int error = read_specs(specs, request.flow_attr.num_of_specs, *flow))
+    if (const int error = read_specs(command.context, specs, request.flow_attr.num_of_specs, *flow))
         return error;
     if (!layers_agree(flow->match) || (flow->drop && flow->has_tag))
         return EINVAL;
+    if (const int error = bind_counters(command.vendor_request, flow->counters))
+        return error;
     Device& device = command.device();
     flow->handle = allocate_flow_number(device);
     flow->qp = qp;
@@ -235,6 +246,8 @@ int create_flow(const Command& command) {
     flow->priority = request.flow_attr.priority;
     flow->sequence = device.next_flow_sequence++;
     ++qp->use_count;
+    if (flow->counters != nullptr)
+        ++flow->counters->use_count;
     const uint32_t number = flow->handle;
     device.flows.emplace(number, std::move(flow));
     device.generation.fetch_add(1, std::memory_order_release);

@@ -20,6 +20,7 @@
 #include "drivers/softcx/model/refusal.h"
 #include "drivers/softcx/uverbs/attributes.h"
 #include "drivers/softcx/uverbs/command.h"
+#include "drivers/softcx/uverbs/counter_commands.h"
 #include "drivers/softcx/uverbs/files.h"
 #include "drivers/softcx/uverbs/import.h"
 
@@ -208,6 +209,9 @@ constexpr IoctlMethod kMethods[] = {
     {UVERBS_OBJECT_PD, MLX5_IB_METHOD_PD_QUERY, query_pd},
     {UVERBS_OBJECT_MR, UVERBS_METHOD_QUERY_MR, query_mr},
     {UVERBS_OBJECT_ASYNC_EVENT, UVERBS_METHOD_ASYNC_EVENT_ALLOC, alloc_async_events},
+    {UVERBS_OBJECT_COUNTERS, UVERBS_METHOD_COUNTERS_CREATE, create_counters},
+    {UVERBS_OBJECT_COUNTERS, UVERBS_METHOD_COUNTERS_DESTROY, destroy_counters},
+    {UVERBS_OBJECT_COUNTERS, UVERBS_METHOD_COUNTERS_READ, read_counters},
     {MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_ALLOC, alloc_uar},
     {MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_DESTROY, destroy_uar},
 };
@@ -215,7 +219,8 @@ constexpr IoctlMethod kMethods[] = {
 // May be refused on demand. The command inside of an INVOKE_WRITE is asked itself, and
 // what releases always works.
 bool is_a_step(const IoctlMethod& method) {
-    return method.execute != invoke_write && method.execute != destroy_uar;
+    return method.execute != invoke_write && method.execute != destroy_uar &&
+           method.execute != destroy_counters;
 }
 
 }  // namespace
