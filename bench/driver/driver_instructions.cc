@@ -234,7 +234,8 @@ uint16_t start_port(const char* name, rte_mempool* pool, const Options& options)
     if (rte_eth_dev_get_port_by_name(name, &port) != 0)
         fail(std::string("no port ") + name);
     rte_eth_dev_info info;
-    rte_eth_dev_info_get(port, &info);
+    if (rte_eth_dev_info_get(port, &info) != 0)
+        fail(std::string("port ") + name + " does not describe itself");
     rte_eth_conf configuration = {};
     if (options.fast_free)
         configuration.txmode.offloads |= RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;

@@ -16,12 +16,12 @@ def flat(queues):
     return [frame for queue in queues for frame in queue]
 
 
-def same_key(pmd):
+def same_key(pmd, fields="ip"):
     """Drivers have default keys of their own; with the same key they spread alike. (net_mlx5
     uses a new key from the next start on.)"""
     for role in ("out", "in"):
         pmd.reconfigure(role, f"port config {pmd.ports[role]} rss-hash-key ipv4 {RSS_KEY}",
-                        "port config all rss ip")
+                        f"port config all rss {fields}")
 
 
 def record_stats(pmd, record, when):

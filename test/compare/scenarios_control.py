@@ -53,7 +53,9 @@ def admission(pmd, record):
     for step, lines, expected in steps:
         for line in lines:
             pmd.command(line)
-        record(step, arrivals(pmd, named, expected))
+        got = arrivals(pmd, named, ["broadcast"])
+        record(step, got)
+        check(not set(got) - set(expected) - {"group6"}, f"{step}: {got}, not {expected}")
 
 
 def vlan_filter(pmd, record):
@@ -163,8 +165,9 @@ def busy_queues(pmd):
 
 
 def rss_table(pmd, record):
-    """The redirection table changes while frames go round."""
-    same_key(pmd)
+    """The redirection table changes while frames go round. (testpmd's own frames differ in
+    address or port, which depends on its version.)"""
+    same_key(pmd, "udp")
     inside = pmd.ports["in"]
     size = int(re.search(r"Redirection table size: (\d+)",
                          pmd.command(f"show port info {inside}"))[1])

@@ -3,6 +3,7 @@
 #include <endian.h>
 #include <rdma/ib_user_verbs.h>
 
+#include "drivers/softcx/log.h"
 #include "drivers/softcx/model/capabilities.h"
 #include "drivers/softcx/model/life.h"
 #include "drivers/softcx/model/port.h"
@@ -218,6 +219,20 @@ int check_attributes(const ib_uverbs_create_flow& request, size_t specs_size) {
     return 0;
 }
 
+void log_rule(const Device& device, const Flow& flow) {
+    const FlowMatch& match = flow.match;
+    const MacAddress &mac = match.dst_mac, &mask = match.dst_mac_mask;
+    log(LogLevel::kDebug,
+        "%s: flow 0x%x type %u priority %u to QP 0x%x: destination "
+        "%02x:%02x:%02x:%02x:%02x:%02x/%02x:%02x:%02x:%02x:%02x:%02x type 0x%x/0x%x "
+        "vlan 0x%x/0x%x%s%s%s%s",
+        device.name.c_str(), flow.handle, static_cast<unsigned>(flow.type), flow.priority,
+        flow.qp->qpn, mac[0], mac[1], mac[2], mac[3], mac[4], mac[5], mask[0], mask[1], mask[2],
+        mask[3], mask[4], mask[5], match.ether_type, match.ether_type_mask, match.vlan_tci,
+        match.vlan_tci_mask, match.has_ipv4 ? " ipv4" : "", match.has_ipv6 ? " ipv6" : "",
+        match.has_tcp ? " tcp" : "", match.has_udp ? " udp" : "");
+}
+
 }  // namespace
 
 int create_flow(const Command& command) {
@@ -251,6 +266,7 @@ int create_flow(const Command& command) {
     const uint32_t number = flow->handle;
     device.flows.emplace(number, std::move(flow));
     device.generation.fetch_add(1, std::memory_order_release);
+    log_rule(device, *device.flows.at(number));
 
     ib_uverbs_create_flow_resp response{};
     response.flow_handle = command.context.add(ObjectKind::kFlow, number);
