@@ -23,6 +23,10 @@ const char* describe(const Completion& completion) {
         case ECONNREFUSED:
             return "the peer refused the session: no such endpoint there, or another protocol "
                    "version";
+        case EKEYREJECTED:
+            return "the peer's endpoint does not have this authorization key";
+        case ENOMSG:
+            return "no message that the peek asks for is here";
         case EHOSTUNREACH:
             return "no station answers for the peer's IP address (ARP)";
         case ECANCELED:

@@ -26,8 +26,9 @@ class CompletionQueue {
 
     Worker& worker() const { return worker_; }
 
+    bool has_room() const { return reserved_ + (tail_ - head_) <= mask_; }
     bool reserve() {
-        if (reserved_ + (tail_ - head_) > mask_) {
+        if (!has_room()) {
             return false;
         }
         ++reserved_;

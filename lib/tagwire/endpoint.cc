@@ -2,8 +2,12 @@
 // An endpoint's life: open, bind, enable, close.
 #include "lib/tagwire/endpoint.h"
 
+#include <cstring>
+
 #include "lib/tagwire/address.h"
 #include "lib/tagwire/attributes.h"
+#include "lib/tagwire/auth_key.h"
+#include "lib/tagwire/calls.h"
 #include "lib/tagwire/error.h"
 
 namespace tagwire {
@@ -16,6 +20,14 @@ constexpr uint32_t kUnexpectedClasses = 4;
 
 }  // namespace
 
+Endpoint::Endpoint(Worker& worker, uint16_t number, const tw_ep_attr& attr)
+    : worker_(worker),
+      number_(number),
+      tx_flags_(attr.tx_flags),
+      rx_flags_(attr.rx_flags),
+      key_(attr.auth_key != nullptr ? digest_of(attr.auth_key, attr.auth_key_size)
+                                    : transport::kNoKey) {}
+
 int Endpoint::bind(AddressVector& av) {
     if (enabled_) {
         return refuse(TW_EOPBADSTATE, "tw_ep_bind_av: the endpoint is enabled already");
@@ -26,9 +38,11 @@ int Endpoint::bind(AddressVector& av) {
     if (av_ != nullptr) {
         return refuse(EBUSY, "tw_ep_bind_av: the endpoint has an address vector already");
     }
-    av.bind();
-    av_ = &av;
-    return 0;
+    return guarded([&] {
+        av.bind(*this);
+        av_ = &av;
+        return 0;
+    });
 }
 
 int Endpoint::bind(CompletionQueue& cq, uint64_t flags) {
@@ -38,21 +52,75 @@ int Endpoint::bind(CompletionQueue& cq, uint64_t flags) {
     if (&cq.worker() != &worker_) {
         return refuse(EINVAL, "tw_ep_bind_cq: the completion queue belongs to another worker");
     }
-    if (flags == 0 || (flags & ~(TW_SEND | TW_RECV)) != 0) {
-        return refuse(EINVAL, "tw_ep_bind_cq: flags are TW_SEND, TW_RECV or both");
+    if ((flags & (TW_SEND | TW_RECV)) == 0 ||
+        (flags & ~(TW_SEND | TW_RECV | TW_SELECTIVE_COMPLETION)) != 0) {
+        return refuse(EINVAL,
+                      "tw_ep_bind_cq: flags are TW_SEND, TW_RECV or both, and perhaps "
+                      "TW_SELECTIVE_COMPLETION");
     }
     if (((flags & TW_SEND) != 0 && send_cq_ != nullptr) ||
         ((flags & TW_RECV) != 0 && receive_cq_ != nullptr)) {
         return refuse(EBUSY, "tw_ep_bind_cq: the endpoint has a completion queue for that already");
     }
+    // fi_endpoint(3): without FI_SELECTIVE_COMPLETION every operation has an entry.
+    const uint64_t always = (flags & TW_SELECTIVE_COMPLETION) != 0 ? 0 : TW_COMPLETION;
     if ((flags & TW_SEND) != 0) {
         cq.bind();
         send_cq_ = &cq;
+        tx_flags_ |= always;
+        tx_message_flags_ = always;
     }
     if ((flags & TW_RECV) != 0) {
         cq.bind();
         receive_cq_ = &cq;
+        rx_flags_ |= always;
+        rx_message_flags_ = always;
     }
+    return 0;
+}
+
+int Endpoint::bind(CompletionCounter& counter, uint64_t flags) {
+    if (enabled_) {
+        return refuse(TW_EOPBADSTATE, "tw_ep_bind_cntr: the endpoint is enabled already");
+    }
+    if (&counter.worker() != &worker_) {
+        return refuse(EINVAL, "tw_ep_bind_cntr: the counter belongs to another worker");
+    }
+    if (flags == 0 || (flags & ~(TW_SEND | TW_RECV)) != 0) {
+        return refuse(EINVAL, "tw_ep_bind_cntr: flags are TW_SEND, TW_RECV or both");
+    }
+    if (((flags & TW_SEND) != 0 && send_counter_ != nullptr) ||
+        ((flags & TW_RECV) != 0 && receive_counter_ != nullptr)) {
+        return refuse(EBUSY, "tw_ep_bind_cntr: the endpoint has a counter for that already");
+    }
+    if ((flags & TW_SEND) != 0) {
+        counter.bind();
+        send_counter_ = &counter;
+    }
+    if ((flags & TW_RECV) != 0) {
+        counter.bind();
+        receive_counter_ = &counter;
+    }
+    return 0;
+}
+
+int Endpoint::Side::open(Worker& worker, bool tagged) {
+    const match::QueueConfig arriving{worker.receives().capacity(), tagged ? 0 : kUntaggedClasses,
+                                      worker.match_seed()};
+    const match::QueueConfig waiting{worker.unexpected().capacity(),
+                                     tagged ? kUnexpectedClasses : kUntaggedClasses,
+                                     worker.match_seed() + 1};
+    const size_t posted_bytes = match::PostedQueue::bytes_needed(arriving);
+    const size_t bytes = posted_bytes + match::UnexpectedQueue::bytes_needed(waiting);
+    memory = huge_memory("tagwire_match", bytes, match::Arena::kAlignment);
+    if (memory == nullptr) {
+        return fail(ENOMEM,
+                    "tw_ep_enable: no memory to match %u receives and %u messages, %zu MiB: start "
+                    "EAL with more (-m), or open the worker with less max_operations",
+                    arriving.capacity, waiting.capacity, (bytes >> 20) + 1);
+    }
+    posted.emplace(arriving, memory.get());
+    unexpected.emplace(waiting, memory.get() + posted_bytes);
     return 0;
 }
 
@@ -67,26 +135,65 @@ int Endpoint::enable() {
         return refuse(TW_ENOCQ,
                       "tw_ep_enable: bind a completion queue for TW_SEND and for TW_RECV first");
     }
-    const match::QueueConfig posted{worker_.receives().capacity(), 0, worker_.match_seed()};
-    const match::QueueConfig unexpected{worker_.unexpected().capacity(), kUnexpectedClasses,
-                                        worker_.match_seed() + 1};
-    const size_t posted_bytes = match::PostedQueue::bytes_needed(posted);
-    const size_t bytes = posted_bytes + match::UnexpectedQueue::bytes_needed(unexpected);
-    match_memory_ = huge_memory("tagwire_match", bytes, match::Arena::kAlignment);
-    if (match_memory_ == nullptr) {
-        return fail(ENOMEM,
-                    "tw_ep_enable: no memory to match %u receives and %u messages, %zu MiB: start "
-                    "EAL with more (-m), or open the worker with less max_operations",
-                    posted.capacity, unexpected.capacity, (bytes >> 20) + 1);
+    for (Side& side : sides_) {
+        if (const int error = side.open(worker_, &side == &sides_[0]); error != 0) {
+            return error;
+        }
     }
-    if (const int error = worker_.transport().open_endpoint(number_, transport::kNoKey);
-        error != 0) {
+    if (const int error = worker_.transport().open_endpoint(number_, key_); error != 0) {
         return fail(-error, "tw_ep_enable: the transport does not open endpoint %u: %s", number_,
                     tw_strerror(error));
     }
-    posted_.emplace(posted, match_memory_.get());
-    unexpected_.emplace(unexpected, match_memory_.get() + posted_bytes);
+    for (const transport::KeyDigest key : av_->keys()) {
+        allow_key(key);
+    }
     enabled_ = true;
+    return 0;
+}
+
+void Endpoint::allow_key(transport::KeyDigest key) {
+    worker_.transport().add_key(number_, key);
+}
+
+int Endpoint::set_option(int option, const void* value, size_t size) {
+    if (option == TW_OPT_INJECT_SIZE || option == TW_OPT_MAX_MESSAGE_SIZE) {
+        return refuse(EOPNOTSUPP, "tw_ep_setopt: this option can only be read");
+    }
+    if (option != TW_OPT_MIN_MULTI_RECV) {
+        return fail(EINVAL, "tw_ep_setopt: there is no option %d", option);
+    }
+    size_t least;
+    if (size != sizeof(least)) {
+        return refuse(EINVAL, "tw_ep_setopt: TW_OPT_MIN_MULTI_RECV is a size_t");
+    }
+    std::memcpy(&least, value, sizeof(least));
+    if (least > UINT32_MAX) {
+        return refuse(EINVAL, "tw_ep_setopt: TW_OPT_MIN_MULTI_RECV is below 2^32");
+    }
+    min_multi_receive_ = static_cast<uint32_t>(least);
+    return 0;
+}
+
+int Endpoint::get_option(int option, void* value, size_t* size) const {
+    size_t found;
+    switch (option) {
+        case TW_OPT_MIN_MULTI_RECV:
+            found = min_multi_receive_;
+            break;
+        case TW_OPT_INJECT_SIZE:
+            found = TW_INJECT_SIZE;
+            break;
+        case TW_OPT_MAX_MESSAGE_SIZE:
+            found = TW_MAX_MESSAGE_SIZE;
+            break;
+        default:
+            return fail(EINVAL, "tw_ep_getopt: there is no option %d", option);
+    }
+    if (*size < sizeof(found)) {
+        return refuse(EINVAL, "tw_ep_getopt: the value is a size_t");
+    }
+    std::memcpy(value, &found, sizeof(found));
+    *size = sizeof(found);
     return 0;
 }
 
@@ -109,7 +216,7 @@ int Endpoint::close() {
     }
     worker_.remove_endpoint(number_);
     if (av_ != nullptr) {
-        av_->unbind();
+        av_->unbind(*this);
     }
     if (send_cq_ != nullptr) {
         send_cq_->unbind();
@@ -117,22 +224,46 @@ int Endpoint::close() {
     if (receive_cq_ != nullptr) {
         receive_cq_->unbind();
     }
+    if (send_counter_ != nullptr) {
+        send_counter_->unbind();
+    }
+    if (receive_counter_ != nullptr) {
+        receive_counter_->unbind();
+    }
     return 0;
 }
 
 void Endpoint::abandon_receives() {
-    for (const match::Slot slot : posted_->slots()) {
-        posted_->remove(slot);
-        complete_cancelled(worker_.receives()[slot]);
+    for (Side& side : sides_) {
+        for (const match::Slot slot : side.posted->slots()) {
+            ReceiveRequest& request = worker_.receives()[slot];
+            unpost(request, side);
+            request.cancelled = true;
+            complete_cancelled(request);
+        }
     }
 }
 
 void Endpoint::abandon_messages() {
-    while (unexpected_->size() != 0) {
-        UnexpectedMessage& oldest = worker_.unexpected()[unexpected_->oldest()];
-        transport::IncomingMessage& message = *oldest.message;
-        forget(oldest);
-        worker_.transport().discard(message);
+    const auto abandon = [this](UnexpectedMessage& message) {
+        worker_.transport().discard(take(message));
+    };
+    while (blocked_ != nullptr) {
+        UnexpectedMessage& first = *blocked_;
+        unlink_blocked(first);
+        abandon(first);
+    }
+    for (Side& side : sides_) {
+        while (side.unexpected->size() != 0) {
+            const match::Slot oldest = side.unexpected->oldest();
+            side.unexpected->remove(oldest);
+            abandon(worker_.unexpected()[oldest]);
+        }
+        while (side.unexpected->claimed() != 0) {
+            const match::Slot oldest = side.unexpected->oldest_claimed();
+            side.unexpected->redeem(side.unexpected->handle(oldest));
+            abandon(worker_.unexpected()[oldest]);
+        }
     }
 }
 
@@ -149,9 +280,24 @@ int tw_ep_open(tw_worker* worker, const tw_ep_attr* attr, tw_ep** ep) {
     if (worker == nullptr || ep == nullptr) {
         return refuse(EINVAL, "tw_ep_open: worker and ep cannot be NULL");
     }
-    tw_ep_attr wanted{sizeof(tw_ep_attr), TW_EP_ANY};
+    tw_ep_attr wanted{};
+    wanted.endpoint = TW_EP_ANY;
     if (const int error = take_attributes(attr, &wanted, "tw_ep_attr"); error != 0) {
         return error;
+    }
+    if ((wanted.tx_flags & ~(TW_COMPLETION | TW_INJECT | kCompletionLevels)) != 0 ||
+        !one_level_at_most(wanted.tx_flags)) {
+        return refuse(EINVAL,
+                      "tw_ep_open: tx_flags are TW_COMPLETION, TW_INJECT and one completion level");
+    }
+    if ((wanted.rx_flags & ~(TW_COMPLETION | TW_MULTI_RECV)) != 0) {
+        return refuse(EINVAL, "tw_ep_open: rx_flags are TW_COMPLETION and TW_MULTI_RECV");
+    }
+    if (wanted.auth_key_size > TW_AUTH_KEY_MAX ||
+        (wanted.auth_key == nullptr) != (wanted.auth_key_size == 0)) {
+        return refuse(EINVAL,
+                      "tw_ep_open: auth_key has 1 to TW_AUTH_KEY_MAX (64) bytes, or is NULL with "
+                      "auth_key_size 0");
     }
     uint16_t number = wanted.endpoint;
     if (number == TW_EP_ANY) {
@@ -164,7 +310,7 @@ int tw_ep_open(tw_worker* worker, const tw_ep_attr* attr, tw_ep** ep) {
         return fail(EADDRINUSE, "tw_ep_open: the worker has an endpoint %u already", number);
     }
     return guarded([&] {
-        auto opened = std::make_unique<tw_ep>(*worker, number);
+        auto opened = std::make_unique<tw_ep>(*worker, number, wanted);
         worker->add_endpoint(number, *opened);
         worker->child_opened();
         *ep = opened.release();
@@ -197,6 +343,34 @@ int tw_ep_bind_cq(tw_ep* ep, tw_cq* cq, uint64_t flags) {
         return tagwire::refuse(EINVAL, "tw_ep_bind_cq: ep and cq cannot be NULL");
     }
     return ep->bind(*cq, flags);
+}
+
+int tw_ep_bind_cntr(tw_ep* ep, tw_cntr* cntr, uint64_t flags) {
+    if (ep == nullptr || cntr == nullptr) {
+        return tagwire::refuse(EINVAL, "tw_ep_bind_cntr: ep and cntr cannot be NULL");
+    }
+    return ep->bind(*cntr, flags);
+}
+
+int tw_ep_setopt(tw_ep* ep, int option, const void* value, size_t size) {
+    if (ep == nullptr || value == nullptr) {
+        return tagwire::refuse(EINVAL, "tw_ep_setopt: ep and value cannot be NULL");
+    }
+    return ep->set_option(option, value, size);
+}
+
+int tw_ep_getopt(const tw_ep* ep, int option, void* value, size_t* size) {
+    if (ep == nullptr || value == nullptr || size == nullptr) {
+        return tagwire::refuse(EINVAL, "tw_ep_getopt: ep, value and size cannot be NULL");
+    }
+    return ep->get_option(option, value, size);
+}
+
+int tw_cancel(tw_ep* ep, void* context) {
+    if (ep == nullptr) {
+        return tagwire::refuse(EINVAL, "tw_cancel: ep cannot be NULL");
+    }
+    return ep->cancel(context);
 }
 
 int tw_ep_enable(tw_ep* ep) {

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// An endpoint: where tagged operations are posted, and where they are matched.
+// An endpoint: matching for the messages that peers send to it. One class, a source
+// file per part:
+//   endpoint.cc       open, bind, enable, close, options
+//   send.cc           a send is posted              matching.cc   a message meets a receive
+//   receive.cc        a receive is posted           completion.cc an operation ends
+//   peek.cc           peek, claim, discard          blocked.cc    a completion queue is full
+//   multi_receive.cc  receives of many messages
 #pragma once
 
 #include <optional>
@@ -9,68 +15,144 @@
 #include "lib/match/unexpected_queue.h"
 #include "lib/tagwire/address_vector.h"
 #include "lib/tagwire/completion_queue.h"
+#include "lib/tagwire/counter.h"
 #include "lib/tagwire/huge_memory.h"
 #include "lib/tagwire/requests.h"
 #include "lib/tagwire/worker.h"
+#include "tagwire/endpoint.h"
 
 namespace tagwire {
 
 class Endpoint {
   public:
-    Endpoint(Worker& worker, uint16_t number) : worker_(worker), number_(number) {}
+    Endpoint(Worker& worker, uint16_t number, const tw_ep_attr& attr);
 
     // Lifecycle (endpoint.cc).
     int bind(AddressVector& av);
     int bind(CompletionQueue& cq, uint64_t flags);
+    int bind(CompletionCounter& counter, uint64_t flags);
     int enable();
     int close();  // the object can be deleted after 0
+    int set_option(int option, const void* value, size_t size);
+    int get_option(int option, void* value, size_t* size) const;
 
-    // Operations (tagged.cc).
-    int send(const iovec* iov, size_t count, tw_addr dest, uint64_t tag, void* context) noexcept;
-    int receive(const iovec* iov, size_t count, tw_addr source, uint64_t tag, uint64_t ignore,
-                void* context) noexcept;
+    // Operations. The flags of a call are complete: default flags are in them.
+    int send(const SendCall& call) noexcept;
+    int receive(const ReceiveCall& call) noexcept;
     int cancel(void* context) noexcept;
+    uint64_t send_flags() const { return tx_flags_; }
+    uint64_t receive_flags() const { return rx_flags_; }
+    // Flags of a call with a flags argument.
+    uint64_t message_send_flags(uint64_t flags) const { return flags | tx_message_flags_; }
+    uint64_t message_receive_flags(uint64_t flags) const { return flags | rx_message_flags_; }
 
-    // Events (matching.cc).
+    // Events.
     void message_arrived(transport::IncomingMessage& message) noexcept;
-    void forget(UnexpectedMessage& unexpected) noexcept;
+    void message_lost(UnexpectedMessage& unexpected, int status) noexcept;
     void send_done(SendRequest& request, int status) noexcept;
     void receive_done(ReceiveRequest& request, const transport::IncomingMessage& message,
                       int status) noexcept;
+    void resume() noexcept;  // completion queues may have room again
+    bool blocked() const { return blocked_ != nullptr || hungry_ != nullptr; }
+    // The address was removed from the vector: its peer is another one from now on.
+    void forget_address(tw_addr address);
+    bool is_busy(tw_addr address) const;
+    void allow_key(transport::KeyDigest key);
+
+    // 0 and the peer of an address, or a negative errno.
+    int peer_for(tw_addr address, transport::PeerId* peer) noexcept;
 
     Worker& worker() const { return worker_; }
-    const AddressVector& address_vector() const { return *av_; }
+    uint16_t number() const { return number_; }
+    bool enabled() const { return enabled_; }
+    AddressVector& address_vector() const { return *av_; }
+    transport::KeyDigest key() const { return key_; }
     transport::EndpointAddress address() const;
+    CompletionQueue& send_queue() const { return *send_cq_; }
+    CompletionQueue& receive_queue() const { return *receive_cq_; }
 
   private:
+    // Tagged and untagged messages are matched apart.
+    struct Side {
+        int open(Worker& worker, bool tagged);
+
+        HugeMemory memory;
+        std::optional<match::PostedQueue> posted;
+        std::optional<match::UnexpectedQueue> unexpected;
+    };
     // Everything about a message that a completion tells; the message itself may be gone by then.
     struct Arrival {
         transport::MessageHeader header;
         transport::PeerId peer;
     };
     static Arrival arrival_of(const transport::IncomingMessage& message);
+    Side& side_of(transport::MessageKind kind) { return sides_[static_cast<size_t>(kind)]; }
+    Side& side_of(const ReceiveRequest& request) { return sides_[request.untagged ? 1 : 0]; }
 
-    int peer_for(tw_addr address, transport::PeerId* peer) noexcept;
-    int open_peer(tw_addr address, transport::PeerId* peer) noexcept;
-    void deliver(ReceiveRequest& request, transport::IncomingMessage& message) noexcept;
-    void complete(ReceiveRequest& request, const Arrival& arrival, int status) noexcept;
-    void complete_cancelled(ReceiveRequest& request) noexcept;
+    // endpoint.cc
     int close_busy() const;
     void abandon_receives();
     void abandon_messages();
 
+    // send.cc
+    int open_peer(tw_addr address, transport::PeerId* peer) noexcept;
+
+    // receive.cc
+    int source_for(const ReceiveCall& call, uint32_t* source) noexcept;
+    int post(ReceiveRequest& request, Side& side, const ReceiveCall& call,
+             uint32_t source) noexcept;
+    void unpost(ReceiveRequest& request, Side& side) noexcept;
+
+    // peek.cc
+    int peek(const ReceiveCall& call) noexcept;
+    int claim(const ReceiveCall& call) noexcept;
+    void lose_claimed(UnexpectedMessage& unexpected, int status) noexcept;
+
+    // multi_receive.cc
+    bool feed(ReceiveRequest& multi, transport::IncomingMessage& message) noexcept;
+    bool fill_from_unexpected(ReceiveRequest& multi) noexcept;
+    void part_ended(ReceiveRequest& multi, Completion* completion) noexcept;
+    void release_multi(ReceiveRequest& multi, Completion* completion) noexcept;
+
+    // matching.cc
+    bool match(transport::IncomingMessage& message) noexcept;
+    void keep(transport::IncomingMessage& message) noexcept;
+    transport::IncomingMessage& take(UnexpectedMessage& unexpected) noexcept;
+    void deliver(ReceiveRequest& request, transport::IncomingMessage& message) noexcept;
+
+    // blocked.cc
+    void block(transport::IncomingMessage& message, bool first) noexcept;
+    void unlink_blocked(UnexpectedMessage& unexpected) noexcept;
+    void make_hungry(ReceiveRequest& multi, bool first) noexcept;
+    void unlink_hungry(ReceiveRequest& multi) noexcept;
+
+    // completion.cc
+    void complete(ReceiveRequest& request, const Arrival& arrival, int status) noexcept;
+    void complete_cancelled(ReceiveRequest& request) noexcept;
+    void write_sent(SendRequest& request, int status) noexcept;
+    void fill(Completion& completion, void* context, const Arrival& arrival) noexcept;
+
     Worker& worker_;
     CompletionQueue* send_cq_ = nullptr;
     CompletionQueue* receive_cq_ = nullptr;
+    CompletionCounter* send_counter_ = nullptr;
+    CompletionCounter* receive_counter_ = nullptr;
     bool enabled_ = false;
     uint16_t number_;
     uint32_t sends_ = 0;      // not completed
     uint32_t accepting_ = 0;  // receives matched and not completed
-    HugeMemory match_memory_;
-    std::optional<match::PostedQueue> posted_;
-    std::optional<match::UnexpectedQueue> unexpected_;
+    uint64_t tx_flags_;
+    uint64_t rx_flags_;
+    uint64_t tx_message_flags_ = 0;
+    uint64_t rx_message_flags_ = 0;
+    Side sides_[2];                         // by MessageKind
     std::vector<transport::PeerId> peers_;  // by index in the address vector
+    UnexpectedMessage* blocked_ = nullptr;  // in order of arrival
+    UnexpectedMessage* blocked_last_ = nullptr;
+    ReceiveRequest* hungry_ = nullptr;  // multi-receives in posting order
     AddressVector* av_ = nullptr;
+    transport::KeyDigest key_;
+    uint32_t min_multi_receive_ = 64;
 };
 
 }  // namespace tagwire

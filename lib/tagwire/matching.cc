@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where messages meet receives, and operations become completions.
+// Where messages meet receives.
 #include <algorithm>
 #include <cassert>
 
@@ -8,36 +8,83 @@
 namespace tagwire {
 
 using transport::IncomingMessage;
+using State = UnexpectedMessage::State;
 
 void Endpoint::message_arrived(IncomingMessage& message) noexcept {
-    const uint64_t tag = transport::header_of(message).tag;
-    const transport::PeerId peer = transport::peer_of(message);
-    const match::Slot slot = posted_->take(tag, peer);
-    if (slot != match::kNone) {
-        ++worker_.counters().matched_posted;
-        ReceiveRequest& request = worker_.receives()[slot];
-        request.posted = false;
-        deliver(request, message);
-        return;
+    if (blocked()) [[unlikely]] {
+        block(message, false);  // behind those that arrived before it
+    } else if (!match(message)) [[unlikely]] {
+        ++worker_.counters().blocked;
+        worker_.add_blocked(*this);
+        block(message, false);
     }
+}
+
+// False when the message belongs to a receive that cannot take it now.
+bool Endpoint::match(IncomingMessage& message) noexcept {
+    const transport::MessageHeader& header = transport::header_of(message);
+    const transport::PeerId peer = transport::peer_of(message);
+    const match::Slot slot =
+        side_of(header.kind).posted->take(header.tag, peer, worker_.key_group_of(peer));
+    if (slot == match::kNone) {
+        keep(message);
+        return true;
+    }
+    ReceiveRequest& request = worker_.receives()[slot];
+    if (request.multi) [[unlikely]] {
+        return feed(request, message);
+    }
+    ++worker_.counters().matched_posted;
+    request.posted = false;
+    if (request.context != nullptr) {
+        worker_.contexts().erase(request);
+    }
+    deliver(request, message);
+    return true;
+}
+
+void Endpoint::keep(IncomingMessage& message) noexcept {
+    const transport::MessageHeader& header = transport::header_of(message);
+    const transport::PeerId peer = transport::peer_of(message);
     Pool<UnexpectedMessage>& pool = worker_.unexpected();
     UnexpectedMessage* unexpected = pool.acquire();
     // The pool is as large as the number of messages that the transport announces at most.
     assert(unexpected != nullptr);
+    transport::user_of(message) = unexpected;
     unexpected->endpoint = this;
     unexpected->message = &message;
-    transport::user_of(message) = unexpected;
-    unexpected_->append(pool.index_of(unexpected), tag, peer);
+    unexpected->state = State::kQueued;
+    side_of(header.kind)
+        .unexpected->append(pool.index_of(unexpected), header.tag, peer,
+                            worker_.key_group_of(peer));
     worker_.transport().keep(message);
     CoreCounters& counters = worker_.counters();
     counters.unexpected_peak = std::max<uint64_t>(counters.unexpected_peak, pool.in_use());
 }
 
-// The message stays the transport's: the caller discards it, or it is lost.
-void Endpoint::forget(UnexpectedMessage& unexpected) noexcept {
-    unexpected_->remove(worker_.unexpected().index_of(&unexpected));
-    transport::user_of(*unexpected.message) = nullptr;
+// One that has left the queue: its entry goes, the message is for the caller.
+IncomingMessage& Endpoint::take(UnexpectedMessage& unexpected) noexcept {
+    IncomingMessage& message = *unexpected.message;
+    transport::user_of(message) = nullptr;
     worker_.unexpected().release(&unexpected);
+    return message;
+}
+
+void Endpoint::message_lost(UnexpectedMessage& unexpected, int status) noexcept {
+    ++worker_.counters().lost;
+    switch (unexpected.state) {
+        case State::kQueued:
+            side_of(transport::header_of(*unexpected.message).kind)
+                .unexpected->remove(worker_.unexpected().index_of(&unexpected));
+            break;
+        case State::kBlocked:
+            unlink_blocked(unexpected);
+            break;
+        case State::kClaimed:
+            lose_claimed(unexpected, status);
+            break;
+    }
+    take(unexpected);
 }
 
 void Endpoint::deliver(ReceiveRequest& request, IncomingMessage& message) noexcept {
@@ -48,68 +95,6 @@ void Endpoint::deliver(ReceiveRequest& request, IncomingMessage& message) noexce
         return;
     }
     complete(request, arrival, std::min(result, 0));
-}
-
-void Endpoint::receive_done(ReceiveRequest& request, const IncomingMessage& message,
-                            int status) noexcept {
-    --accepting_;
-    complete(request, arrival_of(message), status);
-}
-
-Endpoint::Arrival Endpoint::arrival_of(const IncomingMessage& message) {
-    return {transport::header_of(message), transport::peer_of(message)};
-}
-
-void Endpoint::complete(ReceiveRequest& request, const Arrival& arrival, int status) noexcept {
-    const transport::MessageHeader& header = arrival.header;
-    const uint64_t placed = std::min(header.length, request.operation.capacity);
-    const bool has_data = (header.flags & transport::kHasData) != 0;
-    Completion& completion = receive_cq_->write();
-    completion.entry.context = request.context;
-    completion.entry.flags = TW_RECV | TW_TAGGED | (has_data ? TW_REMOTE_CQ_DATA : 0);
-    completion.entry.length = status == 0 ? placed : 0;
-    completion.entry.buffer = request.buffer;
-    completion.entry.data = has_data ? header.data : 0;
-    completion.entry.tag = header.tag;
-    completion.entry.source = worker_.address_of(arrival.peer);
-    completion.message_length = header.length;
-    completion.error = -status;
-    completion.provider_error = -status;
-    if (status == 0 && placed < header.length) [[unlikely]] {
-        completion.error = TW_ETRUNC;
-        ++worker_.counters().truncated;
-    }
-    worker_.counters().receive_errors += completion.error != 0;
-    worker_.receives().release(&request);
-}
-
-void Endpoint::complete_cancelled(ReceiveRequest& request) noexcept {
-    request.posted = false;
-    Completion& completion = receive_cq_->write();
-    completion = {};
-    completion.entry.context = request.context;
-    completion.entry.flags = TW_RECV | TW_TAGGED;
-    completion.entry.buffer = request.buffer;
-    completion.entry.source = TW_ADDR_NOTAVAIL;
-    completion.error = ECANCELED;
-    ++worker_.counters().receive_errors;
-    worker_.receives().release(&request);
-}
-
-void Endpoint::send_done(SendRequest& request, int status) noexcept {
-    --sends_;
-    Completion& completion = send_cq_->write();
-    completion = {};
-    completion.entry.context = request.context;
-    completion.entry.flags = TW_SEND | TW_TAGGED;
-    completion.entry.buffer = const_cast<void*>(request.buffer);
-    completion.entry.tag = request.operation.header.tag;
-    completion.entry.source = TW_ADDR_NOTAVAIL;
-    completion.message_length = request.operation.header.length;
-    completion.error = -status;
-    completion.provider_error = -status;
-    worker_.counters().send_errors += status != 0;
-    worker_.sends().release(&request);
 }
 
 }  // namespace tagwire

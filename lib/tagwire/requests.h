@@ -2,6 +2,7 @@
 // What a worker keeps for each operation and for each unmatched message.
 #pragma once
 
+#include "lib/match/types.h"
 #include "lib/transport/transport.h"
 #include "tagwire/tagwire.h"
 
@@ -14,7 +15,10 @@ struct SendRequest {
     void* context;
     const void* buffer;
     uint32_t next_free;
+    bool silent;     // success has no completion
+    bool completed;  // it had its completion when it was posted
     transport::SendOperation operation;
+    uint8_t copy[TW_INJECT_SIZE];  // of the payload, with TW_INJECT
 };
 
 // Its index in the worker's pool is its slot in the endpoint's queue of posted receives.
@@ -22,17 +26,65 @@ struct ReceiveRequest {
     Endpoint* endpoint;
     void* context;
     void* buffer;
-    uint64_t sequence;  // of posting, worker-wide
-    bool posted;        // and not matched
+    ReceiveRequest* parent;  // the multi-receive that this one fills a part of
     uint32_t next_free;
+    // In the index of contexts while it is posted.
+    uint32_t next_context;
+    uint32_t previous_context;
+    bool posted;  // and not matched, or a multi-receive that takes more
+    bool silent;  // success has no completion
+    bool untagged;
+    bool multi;
+    bool cancelled;    // a multi-receive, before its last message was placed
+    bool hungry;       // in the list of those that wait for room in the completion queue
+    uint32_t filling;  // messages on their way into a multi-receive
+    uint32_t least;    // a multi-receive with less space than this is released
+    uint64_t used;     // bytes of a multi-receive
+    // Of a multi-receive only, for another look at the unexpected messages.
+    uint64_t tag;
+    uint64_t ignore;
+    uint32_t source;
+    ReceiveRequest* next_hungry;
     transport::ReceiveOperation operation;
 };
 
 // Its index in the worker's pool is its slot in the endpoint's queue of unexpected messages.
 struct UnexpectedMessage {
+    enum class State : uint8_t {
+        kQueued,   // searched by receives
+        kClaimed,  // waits for the receive that claims it
+        kBlocked,  // not matched yet: a completion queue is full
+    };
     Endpoint* endpoint;
     transport::IncomingMessage* message;
+    void* context;            // of the peek that claimed it
+    match::Handle handle;     // of a claimed one
+    UnexpectedMessage* next;  // blocked ones in order of arrival
+    UnexpectedMessage* previous;
     uint32_t next_free;
+    State state;
+};
+
+// A call, in the form that all calls of its direction share.
+struct SendCall {
+    const iovec* iov;
+    size_t count;
+    tw_addr dest;
+    uint64_t tag;
+    uint64_t data;
+    void* context;
+    uint64_t flags;
+    transport::MessageKind kind;
+};
+struct ReceiveCall {
+    const iovec* iov;
+    size_t count;
+    tw_addr source;
+    uint64_t tag;
+    uint64_t ignore;
+    void* context;
+    uint64_t flags;
+    transport::MessageKind kind;
 };
 
 }  // namespace tagwire

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "lib/tagwire/worker.h"
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 
@@ -13,6 +14,7 @@ namespace tagwire {
 using transport::Event;
 using transport::EventType;
 using transport::IncomingMessage;
+using transport::MessageKind;
 using transport::PeerId;
 
 int Worker::progress() noexcept {
@@ -20,6 +22,9 @@ int Worker::progress() noexcept {
     const uint32_t count = transport_->poll(events);
     for (uint32_t i = 0; i < count; ++i) {
         handle(events[i]);
+    }
+    if (!blocked_.empty()) [[unlikely]] {
+        resume_blocked();
     }
     return static_cast<int>(count);
 }
@@ -30,18 +35,14 @@ void Worker::handle(const Event& event) {
             message_arrived(*event.message);
             break;
         case EventType::kMessageLost:
-            message_lost(*event.message);
+            message_lost(*event.message, event.status);
             break;
-        case EventType::kSendDone: {
-            auto& request = *static_cast<SendRequest*>(event.send->user);
-            request.endpoint->send_done(request, event.status);
+        case EventType::kSendDone:
+            send_done(event);
             break;
-        }
-        case EventType::kReceiveDone: {
-            auto& request = *static_cast<ReceiveRequest*>(event.receive->user);
-            request.endpoint->receive_done(request, *event.message, event.status);
+        case EventType::kReceiveDone:
+            receive_done(event);
             break;
-        }
         case EventType::kPeerUp:
         case EventType::kPeerDown:
             break;  // the transport ends each operation with an event of its own, and counts
@@ -50,23 +51,72 @@ void Worker::handle(const Event& event) {
 
 void Worker::message_arrived(IncomingMessage& message) {
     transport::user_of(message) = nullptr;
+    const MessageKind kind = transport::header_of(message).kind;
     Endpoint* endpoint = endpoint_of(transport::peer_of(message));
-    if (endpoint == nullptr ||
-        transport::header_of(message).kind != transport::MessageKind::kTagged) {
-        ++counters_.unwanted;
-        transport_->discard(message);
+    if (endpoint != nullptr && kind <= MessageKind::kUntagged) [[likely]] {
+        endpoint->message_arrived(message);
         return;
     }
-    endpoint->message_arrived(message);
+    if (endpoint != nullptr && handler_of(kind) != nullptr) {
+        handler_of(kind)->arrived(*endpoint, message);
+        return;
+    }
+    ++counters_.unwanted;
+    transport_->refuse(message, EOPNOTSUPP);
 }
 
-void Worker::message_lost(IncomingMessage& message) {
-    auto* unexpected = static_cast<UnexpectedMessage*>(transport::user_of(message));
-    if (unexpected == nullptr) {
+void Worker::message_lost(IncomingMessage& message, int status) {
+    const MessageKind kind = transport::header_of(message).kind;
+    if (kind > MessageKind::kUntagged) {
+        if (handler_of(kind) != nullptr) {
+            handler_of(kind)->lost(message, status);
+        }
         return;
     }
-    ++counters_.lost;
-    unexpected->endpoint->forget(*unexpected);
+    auto* unexpected = static_cast<UnexpectedMessage*>(transport::user_of(message));
+    if (unexpected != nullptr) {
+        unexpected->endpoint->message_lost(*unexpected, status);
+    }
+}
+
+void Worker::send_done(const Event& event) {
+    const MessageKind kind = event.send->header.kind;
+    if (kind > MessageKind::kUntagged) [[unlikely]] {
+        handler_of(kind)->send_done(*event.send, event.status);
+        return;
+    }
+    auto& request = *static_cast<SendRequest*>(event.send->user);
+    request.endpoint->send_done(request, event.status);
+}
+
+void Worker::receive_done(const Event& event) {
+    const MessageKind kind = transport::header_of(*event.message).kind;
+    if (kind > MessageKind::kUntagged) [[unlikely]] {
+        handler_of(kind)->receive_done(*event.receive, *event.message, event.status);
+        return;
+    }
+    auto& request = *static_cast<ReceiveRequest*>(event.receive->user);
+    request.endpoint->receive_done(request, *event.message, event.status);
+}
+
+void Worker::add_blocked(Endpoint& endpoint) {
+    if (std::find(blocked_.begin(), blocked_.end(), &endpoint) == blocked_.end()) {
+        blocked_.push_back(&endpoint);
+    }
+}
+
+void Worker::resume_blocked() noexcept {
+    std::erase_if(blocked_, [](Endpoint* endpoint) {
+        endpoint->resume();
+        return !endpoint->blocked();
+    });
+}
+
+uint64_t Worker::deadline() const {
+    const bool ready = std::any_of(blocked_.begin(), blocked_.end(), [](const Endpoint* endpoint) {
+        return endpoint->receive_queue().has_room();
+    });
+    return ready ? clock_->now_ns() : transport_->next_deadline_ns();
 }
 
 uint16_t Worker::free_endpoint_number() const {
@@ -90,7 +140,31 @@ void Worker::remove_endpoint(uint16_t number) {
             peer = {};
         }
     }
+    std::erase(blocked_, endpoints_[number]);
     endpoints_[number] = nullptr;
+}
+
+uint32_t Worker::key_group(const Endpoint& endpoint, PeerId peer) const {
+    const uint32_t number = endpoint.address_vector().find_key(transport_->key_of(peer));
+    return number == UINT32_MAX ? match::kNoKey : match::key_group(number);
+}
+
+void Worker::forget_address(const AddressVector& av, tw_addr address) {
+    for (PeerEntry& peer : peers_) {
+        if (peer.address == address && &peer.endpoint->address_vector() == &av) {
+            peer.address = TW_ADDR_NOTAVAIL;
+            peer.av_size = 0;
+        }
+    }
+}
+
+// A peer may have called with the new key already: it is the endpoint's own.
+void Worker::forget_key_groups() {
+    for (PeerId peer = 0; peer < peers_.size(); ++peer) {
+        if (peers_[peer].endpoint != nullptr) {
+            peers_[peer].key_group = key_group(*peers_[peer].endpoint, peer);
+        }
+    }
 }
 
 Worker::PeerEntry& Worker::peer_entry(PeerId peer) {
@@ -100,6 +174,9 @@ Worker::PeerEntry& Worker::peer_entry(PeerId peer) {
     PeerEntry& entry = peers_[peer];
     if (entry.endpoint == nullptr) [[unlikely]] {
         entry.endpoint = endpoint(transport_->local_endpoint_of(peer));
+        if (entry.endpoint != nullptr) {
+            entry.key_group = key_group(*entry.endpoint, peer);
+        }
     }
     return entry;
 }
@@ -115,7 +192,8 @@ tw_addr Worker::address_of(PeerId peer) {
         const AddressVector& av = entry.endpoint->address_vector();
         if (av.size() != entry.av_size) {
             entry.av_size = av.size();
-            entry.address = av.find(transport_->address_of(peer));
+            entry.address = av.find(transport_->address_of(peer), transport_->key_of(peer),
+                                    entry.endpoint->key());
         }
     }
     return entry.address;

@@ -6,6 +6,8 @@
 #include <memory>
 #include <vector>
 
+#include "lib/tagwire/context_index.h"
+#include "lib/tagwire/kind_handler.h"
 #include "lib/tagwire/memory.h"
 #include "lib/tagwire/nic.h"
 #include "lib/tagwire/requests.h"
@@ -21,8 +23,10 @@ struct CoreCounters {
     uint64_t matched_unexpected = 0;  // receives that met an unexpected message
     uint64_t unexpected_peak = 0;
     uint64_t truncated = 0;
-    uint64_t lost = 0;      // unexpected messages whose sender died before they were complete
-    uint64_t unwanted = 0;  // messages of a kind, or for an endpoint, that nothing here takes
+    uint64_t lost = 0;       // unexpected messages whose sender died before they were complete
+    uint64_t unwanted = 0;   // messages of a kind, or for an endpoint, that nothing here takes
+    uint64_t discarded = 0;  // by TW_DISCARD
+    uint64_t blocked = 0;    // times that a multi-receive found the completion queue full
     uint64_t send_errors = 0;
     uint64_t receive_errors = 0;
 };
@@ -37,7 +41,8 @@ class Worker {
 
     transport::Transport& transport() { return *transport_; }
     const transport::EndpointAddress& address() const { return address_; }
-    uint64_t deadline() const { return transport_->next_deadline_ns(); }
+    uint64_t deadline() const;
+    uint64_t now_ns() noexcept { return clock_->now_ns(); }
     int stats(tw_stat* stats, int count) const;
 
     // Entries that a completion queue for everything needs.
@@ -48,7 +53,15 @@ class Worker {
     Pool<UnexpectedMessage>& unexpected() { return unexpected_; }
     CoreCounters& counters() { return counters_; }
     uint64_t match_seed() const { return match_seed_; }
-    uint64_t next_sequence() { return ++sequence_; }
+    ContextIndex& contexts() { return contexts_; }
+
+    // The layer that takes messages of this kind; nullptr: they are refused.
+    void set_handler(transport::MessageKind kind, KindHandler* handler) {
+        handlers_[static_cast<size_t>(kind)] = handler;
+    }
+
+    // To be resumed in each turn until nothing waits.
+    void add_blocked(Endpoint& endpoint);
 
     // Endpoints by number.
     Endpoint* endpoint(uint16_t number) const {
@@ -63,6 +76,10 @@ class Worker {
     Endpoint* endpoint_of(transport::PeerId peer);
     // The peer's index in its endpoint's address vector.
     tw_addr address_of(transport::PeerId peer);
+    // The group that the peer's authorization key stands for in receives.
+    uint32_t key_group_of(transport::PeerId peer) { return peer_entry(peer).key_group; }
+    void forget_address(const AddressVector& av, tw_addr address);
+    void forget_key_groups();
 
     void child_opened() { ++children_; }
     void child_closed() { --children_; }
@@ -73,26 +90,37 @@ class Worker {
         Endpoint* endpoint = nullptr;
         tw_addr address = TW_ADDR_NOTAVAIL;
         size_t av_size = 0;  // of the vector when the address was not in it
+        uint32_t key_group = match::kNoKey;
     };
 
+    uint32_t key_group(const Endpoint& endpoint, transport::PeerId peer) const;
     int make_transport(const tw_worker_attr& attr);
     PeerEntry& peer_entry(transport::PeerId peer);
     void handle(const transport::Event& event);
     void message_arrived(transport::IncomingMessage& message);
-    void message_lost(transport::IncomingMessage& message);
+    void message_lost(transport::IncomingMessage& message, int status);
+    void send_done(const transport::Event& event);
+    void receive_done(const transport::Event& event);
+    KindHandler* handler_of(transport::MessageKind kind) const {
+        return handlers_[static_cast<size_t>(kind)];
+    }
+    void resume_blocked() noexcept;
 
     std::unique_ptr<transport::Transport> transport_;
     Pool<SendRequest> sends_;
     Pool<ReceiveRequest> receives_;
     Pool<UnexpectedMessage> unexpected_;
+    ContextIndex contexts_;
     std::vector<PeerEntry> peers_;  // by PeerId
     CoreCounters counters_;
-    uint64_t sequence_ = 0;
+    std::vector<Endpoint*> blocked_;
+    KindHandler* handlers_[wire::kMessageKinds] = {};
     // Cold from here on.
     std::vector<Endpoint*> endpoints_;
     std::unique_ptr<transport::PacketIo> port_;
     std::unique_ptr<UserNic> user_nic_;
     std::unique_ptr<TscClock> tsc_;
+    transport::Clock* clock_ = nullptr;
     transport::EndpointAddress address_;
     uint64_t match_seed_;
     uint32_t children_ = 0;

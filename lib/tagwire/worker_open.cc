@@ -93,6 +93,14 @@ int complete_from_port(tw_worker_attr* attr) {
     return attr->packet_pool == nullptr ? find_pool(attr) : 0;
 }
 
+// Whether the program has configured the queue to compute checksums. A driver that does not
+// describe its queues leaves it to us.
+bool computes_udp_checksum(const tw_worker_attr& attr) {
+    rte_eth_txq_info queue{};
+    return rte_eth_tx_queue_info_get(attr.port_id, attr.queue_id, &queue) == 0 &&
+           (queue.conf.offloads & RTE_ETH_TX_OFFLOAD_UDP_CKSUM) != 0;
+}
+
 void set_defaults(tw_worker_attr* attr) {
     const auto default_to = [](auto& value, auto otherwise) {
         if (value == 0) {
@@ -144,6 +152,7 @@ Worker::Worker(const tw_worker_attr& attr, uint64_t seed)
     : sends_(attr.max_operations),
       receives_(attr.max_operations),
       unexpected_(incoming_messages(attr)),
+      contexts_(receives_),
       address_(to_transport(attr.address)),
       match_seed_(seed) {
     address_.endpoint = 0;
@@ -164,6 +173,7 @@ int Worker::make_transport(const tw_worker_attr& attr) {
         tsc_ = std::make_unique<TscClock>();
         clock = tsc_.get();
     }
+    clock_ = clock;
     transport::TransportConfig config;
     config.local = address_;
     std::copy(attr.mac, attr.mac + sizeof(attr.mac), config.mac.bytes.begin());
@@ -175,6 +185,7 @@ int Worker::make_transport(const tw_worker_attr& attr) {
     config.peer_timeout_ns = uint64_t{attr.peer_timeout_ms} * 1'000'000;
     config.random_seed = attr.random_seed;
     config.incarnation = attr.random_seed;
+    config.nic_udp_checksum = attr.nic == nullptr && computes_udp_checksum(attr);
     std::string error;
     transport_ = transport::Transport::create(config, *io, *clock, &error);
     if (transport_ == nullptr) {

@@ -14,6 +14,8 @@ int Worker::stats(tw_stat* stats, int count) const {
         {"truncated", counters_.truncated},
         {"messages_lost", counters_.lost},
         {"messages_unwanted", counters_.unwanted},
+        {"messages_discarded", counters_.discarded},
+        {"receives_blocked", counters_.blocked},
         {"send_errors", counters_.send_errors},
         {"receive_errors", counters_.receive_errors},
     };

@@ -25,7 +25,7 @@ void Engine::resolve_timer(Session& s) noexcept {
     }
     wire::be32 ip;
     std::memcpy(&ip, s.remote.ip.data(), sizeof(ip));
-    if (const wire::Mac* mac = find_mac(ip)) {
+    if (const wire::Mac* mac = s.loopback ? &decode_.mac : find_mac(ip)) {
         fill_template(s, *mac);
         set_state(s, SessionState::kHello);
         hello_timer(s);

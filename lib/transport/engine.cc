@@ -126,6 +126,7 @@ Engine::Engine(const TransportConfig& config, PacketIo& io, Clock& clock)
 Engine::~Engine() {
     rte_pktmbuf_free_bulk(batch_, batch_count_);
     rte_pktmbuf_free_bulk(stock_, stock_count_);
+    rte_pktmbuf_free_bulk(looped_.data(), static_cast<unsigned>(looped_.size()));
     fragments_.for_each([](Fragment& fragment) { rte_pktmbuf_free(fragment.packet); });
 }
 
@@ -187,6 +188,7 @@ int Engine::open_peer(uint16_t local_endpoint, const EndpointAddress& remote, Ke
     s.remote = remote;
     s.local_endpoint = local_endpoint;
     s.key = key;
+    s.loopback = remote.ip == config_.local.ip && remote.udp_port == config_.local.udp_port;
     s.loss_deadline = s.reorder_deadline = s.persist_deadline = s.keepalive_deadline = kNever;
     peer_index_[{host_key(remote), uint32_t{local_endpoint} << 16 | remote.endpoint, key}] = id;
     const auto [host, added] = host_index_.try_emplace(host_key(remote), id);
@@ -240,7 +242,7 @@ void Engine::free_finished() noexcept {
 
 uint64_t Engine::next_deadline_ns() const noexcept {
     const bool work = !ready_.empty() || !acks_.empty() || batch_count_ != 0 || !events_.empty() ||
-                      finished_ != nullptr;
+                      !looped_.empty() || finished_ != nullptr;
     return work ? now_ : timers_.next();
 }
 

@@ -75,6 +75,7 @@ class Engine final : public Transport {
 
     // receive.cc
     void receive() noexcept;
+    void receive_looped() noexcept;
     void note_receive_pool(const rte_mbuf* packet) noexcept;
     Counter receive_frame(rte_mbuf* packet) noexcept;
     Counter receive_tagwire(rte_mbuf* packet, const wire::FrameView& view) noexcept;
@@ -160,6 +161,8 @@ class Engine final : public Transport {
     rte_mbuf* new_frame() noexcept;
     bool has_tx_room() const noexcept;
     void push_frame(rte_mbuf* packet) noexcept;
+    void push_frame(const Session& s, rte_mbuf* packet) noexcept;
+    void loop_back(rte_mbuf* packet) noexcept;
     void flush_frames() noexcept;
     void fill_template(Session& s, const wire::Mac& mac) noexcept;
     uint8_t* begin_frame(Session& s, rte_mbuf* packet, wire::PacketType type, uint64_t psn,
@@ -253,6 +256,9 @@ class Engine final : public Transport {
     uint32_t batch_count_ = 0;
     rte_mbuf* stock_[kBurst];
     uint32_t stock_count_ = 0;
+    std::vector<rte_mbuf*> looped_;  // from one endpoint of this worker to another
+    std::vector<rte_mbuf*> looped_scratch_;
+    bool loop_pool_known_ = false;
     TimerHeap timers_;
     Counters counters_;
 

@@ -121,6 +121,16 @@ void Engine::push_frame(rte_mbuf* packet) noexcept {
     }
 }
 
+void Engine::push_frame(const Session& s, rte_mbuf* packet) noexcept {
+    s.loopback ? loop_back(packet) : push_frame(packet);
+}
+
+// The next receive() takes it.
+void Engine::loop_back(rte_mbuf* packet) noexcept {
+    packet->ol_flags = RTE_MBUF_F_RX_IP_CKSUM_GOOD | RTE_MBUF_F_RX_L4_CKSUM_GOOD;
+    looped_.push_back(packet);
+}
+
 void Engine::flush_frames() noexcept {
     if (batch_count_ == 0) {
         return;
@@ -214,7 +224,7 @@ bool Engine::emit(Session& s, TxSlot& slot, uint64_t psn, uint8_t flags) noexcep
     slot.sent_ns = now_;
     uint8_t* extension = begin_frame(s, packet, slot.type, psn, flags);
     finish_frame(s, packet, write_extension(extension, slot));
-    push_frame(packet);
+    push_frame(s, packet);
     return true;
 }
 
@@ -233,7 +243,7 @@ bool Engine::send_ack(Session& s) noexcept {
     finish_frame(s, packet, at);
     s.ack_need = AckNeed::kNone;
     count(Counter::tx_acks);
-    push_frame(packet);
+    push_frame(s, packet);
     return true;
 }
 
@@ -242,7 +252,7 @@ void Engine::send_control(Session& s, wire::PacketType type, uint8_t flags) noex
     rte_mbuf* packet = has_tx_room() ? new_frame() : nullptr;
     if (packet != nullptr) {
         finish_frame(s, packet, begin_frame(s, packet, type, s.next_psn, flags));
-        push_frame(packet);
+        push_frame(s, packet);
     }
 }
 
@@ -270,7 +280,9 @@ void Engine::finish_reply(rte_mbuf* packet, uint32_t extension) noexcept {
     packet->data_len = static_cast<uint16_t>(length);
     packet->pkt_len = length;
     finish_udp(packet);
-    push_frame(packet);
+    const bool own = frame->ip.destination.raw() == decode_.ip.raw() &&
+                     frame->udp.destination_port.raw() == decode_.udp_port.raw();
+    own ? loop_back(packet) : push_frame(packet);
 }
 
 }  // namespace tagwire::transport

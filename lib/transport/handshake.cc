@@ -105,7 +105,7 @@ void Engine::send_handshake(Session& s, wire::PacketType type, uint64_t cookie) 
     handshake.cookie = cookie;
     finish_frame(s, packet, at + sizeof(handshake));
     count(Counter::tx_handshakes);
-    push_frame(packet);
+    push_frame(s, packet);
 }
 
 void Engine::send_hello(Session& s) noexcept {

@@ -24,6 +24,9 @@ wire::Verified verified_by_nic(const rte_mbuf* packet) noexcept {
 }  // namespace
 
 void Engine::receive() noexcept {
+    if (!looped_.empty() && events_.empty()) [[unlikely]] {
+        receive_looped();
+    }
     rte_mbuf* packets[kBurst];
     for (uint32_t burst = 0; burst < kRxBursts && events_.empty(); ++burst) {
         const uint16_t received = io_.rx_burst(packets, kBurst);
@@ -42,6 +45,23 @@ void Engine::receive() noexcept {
             break;
         }
     }
+}
+
+// Frames that this worker sent to itself. Messages that wait for a receive hold them as they
+// hold received ones, so their pool limits the budget as well.
+void Engine::receive_looped() noexcept {
+    if (!loop_pool_known_) {
+        loop_pool_known_ = true;
+        budget_.cap(looped_[0]->pool->size / 3);
+    }
+    looped_.swap(looped_scratch_);
+    for (rte_mbuf* packet : looped_scratch_) {
+        count(Counter::rx_frames);
+        count(Counter::looped_frames);
+        count(receive_frame(packet));
+        rte_pktmbuf_free(packet);
+    }
+    looped_scratch_.clear();
 }
 
 // What is held is missing in the receive ring: a third of the pool at most, the rest

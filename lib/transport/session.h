@@ -73,6 +73,7 @@ struct alignas(64) Session {
     bool saw_duplicate;
     SessionState state;
     bool echo_valid;
+    bool loopback;  // the peer is an endpoint of this worker: its frames stay here
 
     // --- touched per packet received ---
     uint32_t local_tag;

@@ -186,14 +186,6 @@ TEST_F(Arguments, DestinationAndSourceMustBeInTheVector) {
     EXPECT_EQ(tw_trecv(ep_, buffer_, 1, peer_ + 1, 0, 0, nullptr), -EINVAL);
 }
 
-TEST_F(Arguments, OwnWorkerIsNoDestination) {
-    const tw_address own = address("10.0.0.1:4791/1");
-    tw_addr index = 0;
-    ASSERT_EQ(tw_av_insert(av_, &own, &index), 0);
-    EXPECT_EQ(tw_tsend(ep_, buffer_, 1, index, 0, nullptr), -EOPNOTSUPP);
-    EXPECT_EQ(tw_trecv(ep_, buffer_, 1, index, 0, 0, nullptr), -EOPNOTSUPP);
-}
-
 TEST_F(Arguments, TooManyPeersIsSaid) {
     transport().open_peer_result = -ENOSPC;
     EXPECT_EQ(tw_tsend(ep_, buffer_, 1, peer_, 0, nullptr), -ENOSPC);

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "lib/tagwire/address.h"
+#include "lib/tagwire/counter.h"
 #include "lib/tagwire/endpoint.h"
 #include "test/sim/nic.h"
 
@@ -31,9 +32,19 @@ void SimPeer::start() {
     const tw_cq_attr cq_attr{sizeof(tw_cq_attr), options_.cq_entries};
     ASSERT_EQ(tw_av_open(worker, &av), 0) << tw_last_error();
     ASSERT_EQ(tw_cq_open(worker, &cq_attr, &cq), 0) << tw_last_error();
-    ASSERT_EQ(tw_ep_open(worker, nullptr, &ep), 0) << tw_last_error();
+    tw_ep_attr ep_attr{};
+    ep_attr.size = sizeof(ep_attr);
+    ep_attr.tx_flags = options_.tx_flags;
+    ep_attr.rx_flags = options_.rx_flags;
+    ep_attr.auth_key = options_.auth_key.empty() ? nullptr : options_.auth_key.data();
+    ep_attr.auth_key_size = options_.auth_key.size();
+    ASSERT_EQ(tw_ep_open(worker, &ep_attr, &ep), 0) << tw_last_error();
+    ASSERT_EQ(tw_cntr_open(worker, &send_counter), 0);
+    ASSERT_EQ(tw_cntr_open(worker, &receive_counter), 0);
+    ASSERT_EQ(tw_ep_bind_cntr(ep, send_counter, TW_SEND), 0) << tw_last_error();
+    ASSERT_EQ(tw_ep_bind_cntr(ep, receive_counter, TW_RECV), 0) << tw_last_error();
     ASSERT_EQ(tw_ep_bind_av(ep, av), 0) << tw_last_error();
-    ASSERT_EQ(tw_ep_bind_cq(ep, cq, TW_SEND | TW_RECV), 0) << tw_last_error();
+    ASSERT_EQ(tw_ep_bind_cq(ep, cq, TW_SEND | TW_RECV | options_.cq_flags), 0) << tw_last_error();
     ASSERT_EQ(tw_ep_enable(ep), 0) << tw_last_error();
     node_.run([this] { return turn(); });
 }
@@ -43,10 +54,13 @@ void SimPeer::die() {
     delete ep;
     delete cq;
     delete av;
+    delete send_counter;
+    delete receive_counter;
     delete worker;
     ep = nullptr;
     cq = nullptr;
     av = nullptr;
+    send_counter = receive_counter = nullptr;
     worker = nullptr;
 }
 

@@ -22,6 +22,10 @@ struct PeerOptions {
     uint32_t cq_entries = 0;
     uint32_t peer_timeout_ms = 0;
     uint64_t unexpected_bytes = 0;
+    uint64_t tx_flags = 0;
+    uint64_t rx_flags = 0;
+    uint64_t cq_flags = 0;  // TW_SELECTIVE_COMPLETION
+    std::string auth_key;
 };
 
 class SimPeer {
@@ -44,6 +48,13 @@ class SimPeer {
 
     uint64_t stat(const std::string& name) const;
 
+    // A call that succeeds, and wakes the program.
+    void posted(int result) {
+        ASSERT_EQ(result, 0) << tw_last_error();
+        wake();
+    }
+    uint64_t sends() const { return tw_cntr_read(send_counter); }
+
     // Completions in their order, receives and sends apart; errors of both.
     std::vector<tw_cq_entry> received;
     std::vector<tw_cq_entry> sent;
@@ -55,6 +66,8 @@ class SimPeer {
     tw_av* av = nullptr;
     tw_cq* cq = nullptr;
     tw_ep* ep = nullptr;
+    tw_cntr* send_counter = nullptr;
+    tw_cntr* receive_counter = nullptr;
 
   private:
     uint64_t turn();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Endpoints. doc/api/endpoint.md */
+/* Endpoints, fi_endpoint(3). doc/api/endpoint.md */
 #ifndef TAGWIRE_ENDPOINT_H
 #define TAGWIRE_ENDPOINT_H
 
@@ -12,18 +12,34 @@ extern "C" {
 struct tw_ep_attr {
     size_t size;
     uint16_t endpoint; /* number within the worker; TW_EP_ANY: the next free one */
+    uint16_t reserved;
+    uint64_t tx_flags; /* of sends without a flags argument: TW_COMPLETION, one completion level */
+    uint64_t rx_flags; /* of receives without one: TW_COMPLETION, TW_MULTI_RECV */
+    const void* auth_key; /* peers must have the same one; NULL: none */
+    size_t auth_key_size; /* at most TW_AUTH_KEY_MAX */
 };
 #define TW_EP_ANY 0xffff
 
 int tw_ep_open(tw_worker* worker, const struct tw_ep_attr* attr, tw_ep** ep);
 int tw_ep_close(tw_ep* ep);
 int tw_ep_bind_av(tw_ep* ep, tw_av* av);
-int tw_ep_bind_cq(tw_ep* ep, tw_cq* cq, uint64_t flags); /* TW_SEND and/or TW_RECV */
+/* TW_SEND and/or TW_RECV; with TW_SELECTIVE_COMPLETION only operations with TW_COMPLETION, and
+ * errors, have an entry. */
+int tw_ep_bind_cq(tw_ep* ep, tw_cq* cq, uint64_t flags);
+int tw_ep_bind_cntr(tw_ep* ep, tw_cntr* cntr, uint64_t flags); /* TW_SEND and/or TW_RECV */
 int tw_ep_enable(tw_ep* ep);
 int tw_ep_name(const tw_ep* ep, struct tw_address* address);
 
-/* Cancels the oldest receive posted with `context`: its completion is ECANCELED. -ENOENT: none, or
- * it already matched. */
+enum tw_option {
+    TW_OPT_MIN_MULTI_RECV = 0,   /* size_t, default 64: of receives posted afterwards */
+    TW_OPT_INJECT_SIZE = 1,      /* size_t, cannot be set */
+    TW_OPT_MAX_MESSAGE_SIZE = 2, /* size_t, cannot be set */
+};
+int tw_ep_setopt(tw_ep* ep, int option, const void* value, size_t size);
+int tw_ep_getopt(const tw_ep* ep, int option, void* value, size_t* size);
+
+/* Cancels the oldest receive posted with `context`, which is not NULL: its completion is ECANCELED.
+ * -ENOENT: there is none, or it already matched. Sends cannot be cancelled. */
 int tw_cancel(tw_ep* ep, void* context);
 
 #ifdef __cplusplus

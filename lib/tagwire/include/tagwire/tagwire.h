@@ -10,8 +10,10 @@
 #define TAGWIRE_H
 
 #include <tagwire/av.h>
+#include <tagwire/cntr.h>
 #include <tagwire/cq.h>
 #include <tagwire/endpoint.h>
+#include <tagwire/msg.h>
 #include <tagwire/tagged.h>
 #include <tagwire/types.h>
 #include <tagwire/worker.h>

@@ -15,6 +15,7 @@ extern "C" {
 typedef struct tw_worker tw_worker; /* one thread, one RX and one TX queue */
 typedef struct tw_av tw_av;         /* address vector */
 typedef struct tw_cq tw_cq;         /* completion queue */
+typedef struct tw_cntr tw_cntr;     /* completion counter */
 typedef struct tw_ep tw_ep;         /* endpoint */
 
 /*
@@ -25,6 +26,33 @@ typedef struct tw_ep tw_ep;         /* endpoint */
 #define TW_RECV (1ull << 1)
 #define TW_TAGGED (1ull << 2)
 #define TW_REMOTE_CQ_DATA (1ull << 3)
+#define TW_MSG (1ull << 4)
+#define TW_RMA (1ull << 5)
+#define TW_ATOMIC (1ull << 6)
+#define TW_READ (1ull << 7)
+#define TW_WRITE (1ull << 8)
+#define TW_REMOTE_READ (1ull << 9)
+#define TW_REMOTE_WRITE (1ull << 10)
+#define TW_COMPLETION (1ull << 16)
+#define TW_SELECTIVE_COMPLETION (1ull << 17) /* tw_ep_bind_cq only */
+#define TW_MORE (1ull << 18)
+#define TW_INJECT (1ull << 19)
+#define TW_INJECT_COMPLETE (1ull << 20)
+#define TW_TRANSMIT_COMPLETE (1ull << 21)
+#define TW_DELIVERY_COMPLETE (1ull << 22)
+#define TW_MATCH_COMPLETE (1ull << 23)
+#define TW_FENCE (1ull << 24)
+#define TW_MULTI_RECV (1ull << 25)
+#define TW_PEEK (1ull << 26)
+#define TW_CLAIM (1ull << 27)
+#define TW_DISCARD (1ull << 28)
+#define TW_AUTH_KEY (1ull << 29)
+
+/* The context of a peek that claims, and of the receive that takes the message: memory of the
+ * caller until that receive was posted. Its content is the library's. */
+struct tw_context {
+    void* internal[4];
+};
 
 /* An endpoint's address as it is exchanged between peers (out of band, or typed by a person). */
 struct tw_address {
@@ -42,6 +70,11 @@ int tw_address_format(const struct tw_address* address, char* text, size_t size)
 typedef uint64_t tw_addr;
 #define TW_ADDR_UNSPEC ((tw_addr)-1)
 #define TW_ADDR_NOTAVAIL TW_ADDR_UNSPEC
+
+#define TW_MAX_MESSAGE_SIZE ((size_t)1 << 30)
+#define TW_INJECT_SIZE 256 /* bytes of a message whose buffer is the caller's again at once */
+#define TW_IOV_LIMIT 8
+#define TW_AUTH_KEY_MAX 64
 
 /* Errors beyond errno, numbered as in libfabric's fi_errno(3). */
 #define TW_EOTHER 256

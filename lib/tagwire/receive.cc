@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A receive is posted, or cancelled.
+#include "lib/tagwire/endpoint.h"
+#include "lib/tagwire/error.h"
+#include "lib/tagwire/iov.h"
+
+namespace tagwire {
+
+int Endpoint::receive(const ReceiveCall& call) noexcept {
+    if (!enabled_) [[unlikely]] {
+        return refuse(TW_EOPBADSTATE, "the endpoint is not enabled: call tw_ep_enable first");
+    }
+    if (blocked()) [[unlikely]] {
+        resume();
+        if (blocked()) {
+            return refuse(EAGAIN, "the completion queue is full: read it, and call tw_progress");
+        }
+    }
+    if ((call.flags & (TW_PEEK | TW_CLAIM | TW_DISCARD)) != 0) [[unlikely]] {
+        return (call.flags & TW_PEEK) != 0 ? peek(call) : claim(call);
+    }
+    ReceiveRequest* request = worker_.receives().acquire();
+    if (request == nullptr) [[unlikely]] {
+        return refuse(EAGAIN,
+                      "max_operations are outstanding: call tw_progress and read completions");
+    }
+    const auto undo = [&](int error) {
+        worker_.receives().release(request);
+        return error;
+    };
+    transport::ReceiveOperation& operation = request->operation;
+    if (const int error = take_iov(call.iov, call.count, operation.iov, &operation.iov_count,
+                                   &operation.capacity);
+        error != 0) [[unlikely]] {
+        return undo(error);
+    }
+    request->multi = (call.flags & TW_MULTI_RECV) != 0;
+    if (request->multi && operation.iov_count != 1) [[unlikely]] {
+        return undo(refuse(EINVAL, "TW_MULTI_RECV takes one buffer of at least one byte"));
+    }
+    uint32_t source;
+    if (const int error = source_for(call, &source); error != 0) [[unlikely]] {
+        return undo(error);
+    }
+    if (!receive_cq_->reserve()) [[unlikely]] {
+        return undo(refuse(
+            EAGAIN,
+            "the completion queue has no room for another operation: read it, or open it larger"));
+    }
+    operation.user = request;
+    request->endpoint = this;
+    request->context = call.context;
+    request->buffer = call.count != 0 ? call.iov[0].iov_base : nullptr;
+    request->parent = nullptr;
+    request->silent = (call.flags & TW_COMPLETION) == 0;
+    request->untagged = call.kind == transport::MessageKind::kUntagged;
+    return post(*request, side_of(call.kind), call, source);
+}
+
+// Everything that can fail has been done.
+int Endpoint::post(ReceiveRequest& request, Side& side, const ReceiveCall& call,
+                   uint32_t source) noexcept {
+    if (request.multi) [[unlikely]] {
+        request.cancelled = false;
+        request.hungry = false;
+        request.filling = 0;
+        request.least = min_multi_receive_;
+        request.used = 0;
+        request.tag = call.tag;
+        request.ignore = call.ignore;
+        request.source = source;
+        request.posted = true;
+        if (call.context != nullptr) {
+            worker_.contexts().insert(request);
+        }
+        side.posted->post(worker_.receives().index_of(&request), call.tag, call.ignore, source,
+                          match::PostedQueue::Life::kStays);
+        if (!fill_from_unexpected(request)) {
+            ++worker_.counters().blocked;
+            worker_.add_blocked(*this);
+            make_hungry(request, false);
+        }
+        return 0;
+    }
+    const match::Slot found = side.unexpected->take(call.tag, call.ignore, source);
+    if (found == match::kNone) {
+        request.posted = true;
+        if (call.context != nullptr) {
+            worker_.contexts().insert(request);
+        }
+        side.posted->post(worker_.receives().index_of(&request), call.tag, call.ignore, source);
+        return 0;
+    }
+    request.posted = false;
+    ++worker_.counters().matched_unexpected;
+    deliver(request, take(worker_.unexpected()[found]));
+    return 0;
+}
+
+// The peer, the group of a key, or any.
+int Endpoint::source_for(const ReceiveCall& call, uint32_t* source) noexcept {
+    if ((call.flags & TW_AUTH_KEY) != 0) [[unlikely]] {
+        uint32_t key;
+        if (!av_->key_number(call.source, &key)) {
+            return refuse(EINVAL, "TW_AUTH_KEY: the address is not one of tw_av_insert_auth_key");
+        }
+        *source = match::key_group(key);
+        return 0;
+    }
+    if (call.source == TW_ADDR_UNSPEC) {
+        *source = match::kAnySource;
+        return 0;
+    }
+    return peer_for(call.source, source);
+}
+
+void Endpoint::unpost(ReceiveRequest& request, Side& side) noexcept {
+    request.posted = false;
+    if (request.multi && request.hungry) {
+        unlink_hungry(request);
+    }
+    if (request.context != nullptr) {
+        worker_.contexts().erase(request);
+    }
+    side.posted->remove(worker_.receives().index_of(&request));
+}
+
+int Endpoint::cancel(void* context) noexcept {
+    if (!enabled_) {
+        return refuse(TW_EOPBADSTATE, "the endpoint is not enabled: call tw_ep_enable first");
+    }
+    ReceiveRequest* request =
+        context == nullptr ? nullptr : worker_.contexts().oldest(this, context);
+    if (request == nullptr) {
+        return refuse(ENOENT, "no receive with that context is posted; a matched one completes");
+    }
+    unpost(*request, side_of(*request));
+    if (!request->multi) {
+        complete_cancelled(*request);
+        return 0;
+    }
+    request->cancelled = true;
+    if (request->filling == 0) {
+        release_multi(*request, nullptr);
+    }
+    return 0;
+}
+
+}  // namespace tagwire
