@@ -17,6 +17,8 @@ namespace {
 // Classes of receives for which unexpected messages may have a hash of their own beside the
 // shared one; each takes 32 bytes for each message.
 constexpr uint32_t kUnexpectedClasses = 4;
+// Untagged receives differ in their source alone: any, a peer, a key.
+constexpr uint32_t kUntaggedClasses = 3;
 
 }  // namespace
 
