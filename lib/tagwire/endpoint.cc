@@ -216,6 +216,7 @@ int Endpoint::close() {
         }
         abandon_receives();
     }
+    worker_.counters().closed += match_counters();
     worker_.remove_endpoint(number_);
     if (av_ != nullptr) {
         av_->unbind(*this);
@@ -233,6 +234,13 @@ int Endpoint::close() {
         receive_counter_->unbind();
     }
     return 0;
+}
+
+MatchCounters Endpoint::match_counters() const {
+    if (!enabled_) {
+        return {};
+    }
+    return {posted_->overflow_total(), posted_->times_deep(), unexpected_->times_deep()};
 }
 
 void Endpoint::abandon_receives() {

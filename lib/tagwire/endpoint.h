@@ -62,6 +62,8 @@ class Endpoint {
     // 0 and the peer of an address, or a negative errno.
     int peer_for(tw_addr address, transport::PeerId* peer) noexcept;
 
+    MatchCounters match_counters() const;
+
     Worker& worker() const { return worker_; }
     uint16_t number() const { return number_; }
     bool enabled() const { return enabled_; }

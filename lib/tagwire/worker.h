@@ -18,6 +18,20 @@ namespace tagwire {
 
 class AddressVector;
 
+// How matching went beyond the usual (doc/matching.md).
+struct MatchCounters {
+    uint64_t without_class = 0;    // receives put in the list that is scanned
+    uint64_t long_posted = 0;      // times that posted receives outgrew their short list
+    uint64_t long_unexpected = 0;  // the same for unexpected messages
+
+    MatchCounters& operator+=(const MatchCounters& other) {
+        without_class += other.without_class;
+        long_posted += other.long_posted;
+        long_unexpected += other.long_unexpected;
+        return *this;
+    }
+};
+
 struct CoreCounters {
     uint64_t matched_posted = 0;      // messages that met a posted receive
     uint64_t matched_unexpected = 0;  // receives that met an unexpected message
@@ -29,6 +43,7 @@ struct CoreCounters {
     uint64_t blocked = 0;    // times that a multi-receive found the completion queue full
     uint64_t send_errors = 0;
     uint64_t receive_errors = 0;
+    MatchCounters closed;  // of endpoints that are closed
 };
 
 class Worker {

@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "lib/tagwire/endpoint.h"
 #include "lib/tagwire/worker.h"
 
 namespace tagwire {
 
 int Worker::stats(tw_stat* stats, int count) const {
+    MatchCounters match = counters_.closed;
+    for (const Endpoint* endpoint : endpoints_) {
+        if (endpoint != nullptr) {
+            match += endpoint->match_counters();
+        }
+    }
     const tw_stat core[] = {
         {"sends_outstanding", sends_.in_use()},
         {"receives_outstanding", receives_.in_use()},
@@ -11,6 +18,9 @@ int Worker::stats(tw_stat* stats, int count) const {
         {"unexpected_messages_peak", counters_.unexpected_peak},
         {"matched_posted", counters_.matched_posted},
         {"matched_unexpected", counters_.matched_unexpected},
+        {"receives_without_class", match.without_class},
+        {"posted_queue_long", match.long_posted},
+        {"unexpected_queue_long", match.long_unexpected},
         {"truncated", counters_.truncated},
         {"messages_lost", counters_.lost},
         {"messages_unwanted", counters_.unwanted},

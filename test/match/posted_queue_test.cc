@@ -218,6 +218,43 @@ TEST_P(PostedLength, MasksThatKeepLittleAreFoundInAShortQueue) {
     EXPECT_EQ(queue_.take(0x2000, 0), 1u);
 }
 
+// So many peers, and so irregularly numbered, that some share a bucket.
+class PostedHash : public testing::Test {
+  protected:
+    static uint32_t peer(uint32_t i) { return static_cast<uint32_t>(mix(i)) % kMaxPeers; }
+
+    static constexpr uint32_t kPeers = 512;
+    Owned<PostedQueue> queue_{QueueConfig{2 * kPeers, 0, 1}};
+};
+
+TEST_F(PostedHash, DirectedReceivesOfOneTagAreKeptApart) {
+    for (Slot slot = 0; slot < kPeers; ++slot) {
+        queue_.post(slot, 7, 0, peer(slot));
+    }
+    for (Slot slot = kPeers; slot > 0; --slot) {
+        ASSERT_EQ(queue_.take(7, peer(slot - 1)), slot - 1);
+    }
+}
+
+// So few buckets that some classes put the same tag in the same one, for one of the seeds at least.
+TEST_F(PostedHash, ReceivesOfOneTagInManyClassesAreKeptApart) {
+    constexpr Slot kClasses = 30;
+    constexpr Slot kCapacity = kClasses + ShortList::kPositions + 1;
+    for (uint64_t seed = 0; seed < 8; ++seed) {
+        Owned<PostedQueue> queue{QueueConfig{kCapacity, 0, seed}};
+        for (Slot slot = kClasses; slot < kCapacity; ++slot) {
+            queue.post(slot, UINT64_MAX - slot, 0, kAnySource);
+        }
+        ASSERT_EQ(queue.times_deep(), 1u);
+        for (Slot slot = 0; slot < kClasses; ++slot) {
+            queue.post(slot, 0, uint64_t{1} << slot, kAnySource);
+        }
+        for (Slot slot = kClasses; slot > 0; --slot) {
+            ASSERT_EQ(queue.take(uint64_t{1} << (slot - 1), 0), slot - 1) << "seed " << seed;
+        }
+    }
+}
+
 // The list of receives without a class is the long queue's.
 class Overflow : public testing::Test {
   protected:
