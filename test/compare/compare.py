@@ -27,10 +27,12 @@ SCENARIOS = {**scenarios_basic.SCENARIOS, **scenarios_offload.SCENARIOS,
 # Arguments that choose other ways of receiving and sending, and what shows these.
 PATHS = ("rx_vec_en=0", "rx_vec_en=0,rxq_cqe_comp_en=0", "rxq_cqe_comp_en=0,tx_vec_en=0",
          "txq_mpw_en=0", "txq_inline_mpw=200", "txq_mpw_en=0,txq_inline_max=300",
-         "txq_mpw_en=0,txq_inline_min=18")
+         "txq_mpw_en=0,txq_inline_min=18", "mprq_en=1", "mprq_en=1,rxq_cqe_comp_en=0")
 PATH_SCENARIOS = ("io, 1 queue", "io, 4 queues", "9,000-byte frames", "stats", "missed frames",
                   "packet descriptions", "sent checksums", "TSO", "VLAN strip", "VLAN insert",
                   "flow rules", "RSS table under traffic")
+# A striding queue takes no frame beyond the largest stride of the card.
+UNFIT = {"mprq_en=1": "9,000-byte frames"}
 
 
 def observe(build, driver, name, more_devargs):
@@ -163,7 +165,8 @@ def main():
                for name in names]
     if arguments.paths or (os.environ.get("TAGWIRE_TEST_SLOW") and not arguments.scenario):
         results += [run(build, name, arguments.stock_devargs, path, known)
-                    for path in PATHS for name in names if name in PATH_SCENARIOS]
+                    for path in PATHS for name in names if name in PATH_SCENARIOS
+                    and UNFIT.get(path.split(",")[0]) != name]
     bad = sum(not good for good, _, _ in results)
     print(f"{len(results)} scenarios, {bad} failed: {sum(agree for _, agree, _ in results)} "
           f"observations agree, {sum(count for _, _, count in results)} differ for listed reasons")

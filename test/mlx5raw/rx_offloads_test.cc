@@ -137,7 +137,7 @@ TEST_P(RxOffloads, WithoutTheOffloadNoTimeIsClaimed) {
     rte_pktmbuf_free(packets[0]);
 }
 
-INSTANTIATE_TEST_SUITE_P(Paths, RxOffloads, testing::ValuesIn(kRxPaths), name_of_path);
+INSTANTIATE_TEST_SUITE_P(Paths, RxOffloads, testing::ValuesIn(kEveryRxPath), name_of_path);
 
 }  // namespace
 }  // namespace tagwire::mlx5raw

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Each receive path, for long: nothing is lost, reordered or changed, and an error costs
 // what it must and no mbuf.
+#include <algorithm>
+#include <cctype>
 #include <deque>
 #include <random>
 
@@ -75,6 +77,24 @@ TEST_P(RxPathRun, EveryFrameArrivesInOrderWhateverTheBursts) {
     EXPECT_EQ(softcx_counter("mlx5_1", "client_errors"), 0u);
 }
 
+TEST_P(RxPathRun, AStatisticNamesThePath) {
+    open(options(0));
+    std::string wanted = GetParam().mode;
+    wanted = wanted.substr(0, wanted.find(','));
+    wanted.erase(std::remove(wanted.begin(), wanted.end(), '-'), wanted.end());
+    for (char& c : wanted) {
+        c = c == ' ' ? '_' : static_cast<char>(tolower(c));
+    }
+    int set = 0;
+    for (const auto& [name, value] : xstats_of(ports[1])) {
+        if (name.rfind("rx_path_", 0) == 0 && name != "rx_path_compressed_completions") {
+            EXPECT_EQ(value, name == "rx_path_" + wanted ? 1u : 0u) << name;
+            set += value != 0;
+        }
+    }
+    EXPECT_EQ(set, 1);
+}
+
 TEST_P(RxPathRun, SessionsAreSeen) {
     open(options(0));
     for (rte_mbuf* packet : exchange_burst(std::vector<Frame>(32, ethernet_frame(100)))) {
@@ -132,7 +152,7 @@ TEST_P(RxPathRun, AStopWithWaitingPacketsLosesNoMbuf) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Paths, RxPathRun, testing::ValuesIn(kRxPaths), name_of_path);
+INSTANTIATE_TEST_SUITE_P(Paths, RxPathRun, testing::ValuesIn(kEveryRxPath), name_of_path);
 
 }  // namespace
 }  // namespace tagwire::mlx5raw

@@ -25,7 +25,7 @@ inline void PrintTo(const RxPathCase& path, std::ostream* out) {
     *out << path.mode;
 }
 
-inline constexpr RxPathCase kRxPaths[] = {
+inline constexpr RxPathCase kEveryRxPath[] = {
     {"Scalar", "rx_vec_en=0,rxq_cqe_comp_en=0", RTE_ETHER_MTU, 0, "scalar"},
     {"Vector", "rx_vec_en=1,rxq_cqe_comp_en=0", RTE_ETHER_MTU, 0, "vector AVX2"},
     {"Scatter", "rxq_cqe_comp_en=0", 9000, RTE_ETH_RX_OFFLOAD_SCATTER, "scalar scatter"},

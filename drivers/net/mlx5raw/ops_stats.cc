@@ -89,6 +89,14 @@ void for_each_xstat(const rte_eth_dev* dev, Visit visit) {
             visit(name, since_reset(now, port.baseline.tx, i, field.field));
         }
     }
+    const RxQueue* const first =
+        dev->data->dev_started && dev->data->nb_rx_queues != 0 ? rx_queue(dev, 0) : nullptr;
+    for (uint8_t i = 0; i < kRxPaths; ++i) {
+        const auto path = static_cast<RxPathKind>(i);
+        snprintf(name, sizeof(name), "rx_path_%s", rx_path_key(path));
+        visit(name, first != nullptr && first->path() == path);
+    }
+    visit("rx_path_compressed_completions", first != nullptr && first->compressed());
     for (size_t i = 0; i < size_t{kTxPaths}; ++i) {
         const auto path = static_cast<TxPath>(i);
         snprintf(name, sizeof(name), "tx_path_%s", tx_path_name(path));
@@ -105,8 +113,9 @@ void for_each_xstat(const rte_eth_dev* dev, Visit visit) {
 
 unsigned xstat_count(const rte_eth_dev* dev) {
     return static_cast<unsigned>(dev->data->nb_rx_queues * std::size(kRxFields) +
-                                 dev->data->nb_tx_queues * std::size(kTxFields) + kTxPaths +
-                                 std::size(kEventFields) + port_of(dev).hw_counters.names().size());
+                                 dev->data->nb_tx_queues * std::size(kTxFields) + kRxPaths + 1 +
+                                 kTxPaths + std::size(kEventFields) +
+                                 port_of(dev).hw_counters.names().size());
 }
 
 }  // namespace

@@ -7,8 +7,15 @@
 
 namespace tagwire::mlx5raw {
 
+enum class RxPathKind : uint8_t { kScalar, kAvx2, kAvx512, kScatter, kStriding };
+inline constexpr uint8_t kRxPaths = 5;
+
+// In words, and as part of the name of a statistic.
+const char* rx_path_name(RxPathKind kind);
+const char* rx_path_key(RxPathKind kind);
+
 struct RxPath {
-    const char* name = "none";
+    RxPathKind kind = RxPathKind::kScalar;
     RxDecode decode = rx_decode_scalar;
     RxExpand expand = rx_expand_scalar;
     RxRefill refill = rx_refill_scalar;

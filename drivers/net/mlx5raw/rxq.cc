@@ -112,7 +112,7 @@ Status RxQueue::choose_compression(const Capabilities& caps, const RxArguments& 
 }
 
 std::string RxQueue::path_name() const {
-    return std::string(path_.name) + (compression_ ? ", compressed CQEs" : "");
+    return std::string(rx_path_name(path_.kind)) + (compression_ ? ", compressed CQEs" : "");
 }
 
 Status RxQueue::create_verbs(const Device& device) {

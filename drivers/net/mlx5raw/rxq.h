@@ -71,6 +71,8 @@ class alignas(RTE_CACHE_LINE_SIZE) RxQueue {
     uint32_t used_descriptors() const;
     // Of the next completion; the one before while packets of a session wait.
     uint32_t completion_index() const { return ring_.cq_consumer - (waiting_packets() != 0); }
+    RxPathKind path() const { return path_.kind; }
+    bool compressed() const { return compression_; }
     std::string path_name() const;
     std::string describe() const;
 
