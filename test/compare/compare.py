@@ -25,7 +25,8 @@ SCENARIOS = {**scenarios_basic.SCENARIOS, **scenarios_offload.SCENARIOS,
              **scenarios_control.SCENARIOS}
 
 # Arguments that choose other ways of receiving and sending, and what shows these.
-PATHS = ("rx_vec_en=0", "rx_vec_en=0,rxq_cqe_comp_en=0", "rxq_cqe_comp_en=0,tx_vec_en=0",
+# An entry that begins with -- is an argument of EAL.
+PATHS = ("--force-max-simd-bitwidth=512", "rx_vec_en=0", "rx_vec_en=0,rxq_cqe_comp_en=0", "rxq_cqe_comp_en=0,tx_vec_en=0",
          "txq_mpw_en=0", "txq_inline_mpw=200", "txq_mpw_en=0,txq_inline_max=300",
          "txq_mpw_en=0,txq_inline_min=18", "mprq_en=1", "mprq_en=1,rxq_cqe_comp_en=0")
 PATH_SCENARIOS = ("io, 1 queue", "io, 4 queues", "9,000-byte frames", "stats", "missed frames",
@@ -36,9 +37,12 @@ UNFIT = {"mprq_en=1": "9,000-byte frames"}
 
 
 def observe(build, driver, name, more_devargs):
-    """{observation: value} of one driver, and the failure or None."""
+    """{observation: value} of one driver, and the failure or None. `more_devargs`: an entry of
+    PATHS, or what the user asks for."""
     function, options = SCENARIOS[name]
-    if more_devargs:
+    if more_devargs.startswith("--"):
+        options = {**options, "eal": [more_devargs]}
+    elif more_devargs:
         devargs = dict(options.get("devargs", {}))
         devargs[driver.name] = f"{devargs.get(driver.name, '')},{more_devargs}"
         options = {**options, "devargs": devargs}

@@ -98,8 +98,9 @@ class Testpmd:
     sink.pcap (a file per queue). Forwarding pairs the ports as (source, first), (second, sink).
     """
 
-    def __init__(self, build, driver, folder, queues=1, devargs=None, arguments=(), pool=16384):
-        """`devargs`: {driver name: ",name=value"} where a driver needs one."""
+    def __init__(self, build, driver, folder, queues=1, devargs=None, arguments=(), eal=(), pool=16384):
+        """`devargs`: {driver name: ",name=value"} where a driver needs one. `arguments` are
+        testpmd's, `eal` EAL's."""
         extra = (devargs or {}).get(driver.name, "")
         self.driver = driver
         self.folder = folder
@@ -118,7 +119,7 @@ class Testpmd:
                    "--mode", "step", "--", "stdbuf", "-oL", "dpdk-testpmd", "-l", "0,1",
                    "-d", f"{build}/drivers/softcx/dpdk/librte_softcx_step.so",
                    *driver.plugins(build), "--no-huge", "-m", "1024", "--no-shconf",
-                   "--no-telemetry", "--file-prefix", f"compare{os.getpid()}",
+                   "--no-telemetry", "--file-prefix", f"compare{os.getpid()}", *eal,
                    *driver.arguments(0, extra), *driver.arguments(1, extra),
                    "--vdev", "net_pcap0," + ",".join(sources + backs),
                    "--vdev", "net_pcap1," + ",".join(nothing + sinks),

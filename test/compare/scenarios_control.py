@@ -259,6 +259,9 @@ def flow_rules(pmd, record):
         places = where_frames_go(pmd, named, expected)
         record(f"{name}: frames", places)
         check(places.get(frame) != before[frame], f"{name}: the frame goes where it went before")
+        if name == "counted":
+            said = pmd.command(f"flow query {inside} {made[1]} count")
+            record("counted: hits and bytes", re.findall(r"(hits|bytes): (\d+)", said))
         said = pmd.command(f"flow destroy {inside} rule {made[1]}")
         record(f"{name}: destroy", "destroyed" if "destroyed" in said else "refused")
     for name, _, _ in RULES[:3]:
