@@ -50,6 +50,7 @@ QUEUE_STOP = ("net_mlx5 stops an RX queue only with DEVX: its vector path refuse
               "for WQ state 3 (unknown), which verbs refuses; so its queue takes the frames")
 TABLE = ("net_mlx5 has a table as large as the number of queues until a larger one is set; net_mlx5raw "
          "always has the size of its reta_size argument")
+KEY = "net_mlx5 uses a new hash key from the next start on, net_mlx5raw at once"
 LOSS = ("net_mlx5 removes its rules and adds new ones, and frames in between are lost; net_mlx5raw changes "
         "to a new table in one step")
 
@@ -104,6 +105,7 @@ DIFFERENCES = [
                ours="accepted"),
     Difference("queue stop and start", "RX queue . stopped: its frames", QUEUE_STOP, ours=[]),
     Difference("queue stop and start", "after: in RX-(packets|bytes)", QUEUE_STOP),
+    Difference("RSS key", "a new key is used", KEY, stock="after a start", ours="at once"),
     Difference("RSS table under traffic", "table size", TABLE, stock="4", ours="128"),
     Difference("RSS table under traffic", "changes that lose frames", LOSS, stock="some", ours="none"),
 ]

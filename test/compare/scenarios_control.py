@@ -142,6 +142,22 @@ def rss_fields(pmd, record):
             record(f"{fields}: queue of {name}", packet["Receive queue"])
 
 
+def rss_key(pmd, record):
+    """A new hash key while the port runs, and after a start."""
+    sent = {"udp4": frames.udp4(90, host=3)}
+    inside = pmd.ports["in"]
+    same_key(pmd)
+    before = describe(pmd, sent, 1)["udp4"]["RSS hash"]
+    record("hash", before)
+    pmd.command(f"port config {inside} rss-hash-key ipv4 {'5a' * 40}")
+    running = describe(pmd, sent, 1)["udp4"]["RSS hash"]
+    pmd.reconfigure("in")
+    started = describe(pmd, sent, 1)["udp4"]["RSS hash"]
+    record("hash after a start", started)
+    record("a new key is used", {before: "after a start", started: "at once"}.get(running, "never"))
+    check(started != before, "the new key is not used")
+
+
 def lost_frames(pmd):
     """Of all that the two ports sent to each other, what never arrived."""
     out, into = pmd.stats("out"), pmd.stats("in")
@@ -299,5 +315,6 @@ SCENARIOS = {
     "flow rules": (flow_rules, {"queues": 2}),
     "isolated mode": (isolation, {"queues": 2}),
     "RSS fields": (rss_fields, {"queues": 4}),
+    "RSS key": (rss_key, {"queues": 4}),
     "RSS table under traffic": (rss_table, {"queues": 4, "arguments": ["--txonly-multi-flow"]}),
 }
