@@ -237,10 +237,14 @@ int Endpoint::close() {
 }
 
 MatchCounters Endpoint::match_counters() const {
-    if (!enabled_) {
-        return {};
+    MatchCounters sum;
+    for (const Side& side : sides_) {
+        if (side.posted && side.unexpected) {
+            sum += {side.posted->overflow_total(), side.posted->times_deep(),
+                    side.unexpected->times_deep()};
+        }
     }
-    return {posted_->overflow_total(), posted_->times_deep(), unexpected_->times_deep()};
+    return sum;
 }
 
 void Endpoint::abandon_receives() {
