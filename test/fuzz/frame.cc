@@ -7,7 +7,6 @@
 #include "drivers/softcx/engine/flow_table.h"
 #include "drivers/softcx/engine/parse.h"
 #include "drivers/softcx/engine/toeplitz.h"
-#include "drivers/softcx/log.h"
 #include "drivers/softcx/wire/frame_ring.h"
 #include "test/fuzz/input.h"
 #include "test/softcx/engine/rig.h"
@@ -106,7 +105,7 @@ void run(Input& input) {
 }  // namespace softcx::fuzz
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-    softcx::set_log_level(softcx::LogLevel::kSilent);
+    softcx::fuzz::choose_log_level();
     softcx::fuzz::Input input(data, size);
     softcx::fuzz::run(input);
     return 0;

@@ -11,6 +11,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "drivers/softcx/log.h"
+
 namespace softcx::fuzz {
 
 class Input {
@@ -41,6 +43,12 @@ class Input {
   private:
     std::span<const uint8_t> bytes_;
 };
+
+// Silence, but with FUZZ_LOG in the environment: to look at one input.
+inline void choose_log_level() {
+    static const bool loud = std::getenv("FUZZ_LOG") != nullptr;
+    set_log_level(loud ? LogLevel::kDebug : LogLevel::kSilent);
+}
 
 // What must hold after any input.
 inline void require(bool condition, const char* what) {

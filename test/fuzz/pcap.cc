@@ -3,7 +3,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "drivers/softcx/log.h"
 #include "drivers/softcx/wire/frame_ring.h"
 #include "drivers/softcx/wire/pcap_file.h"
 #include "test/fuzz/input.h"
@@ -30,7 +29,7 @@ void read_all(PcapReader& reader, size_t bytes) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     using namespace softcx;
-    set_log_level(LogLevel::kSilent);
+    fuzz::choose_log_level();
     const int fd = ::memfd_create("pcap", MFD_CLOEXEC);
     fuzz::require(::write(fd, data, size) == static_cast<ssize_t>(size), "a memory file");
     ::lseek(fd, 0, SEEK_SET);

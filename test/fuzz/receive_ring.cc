@@ -4,7 +4,6 @@
 // flushes what was posted.
 #include <memory>
 
-#include "drivers/softcx/log.h"
 #include "drivers/softcx/wire/frame_ring.h"
 #include "test/fuzz/input.h"
 #include "test/softcx/engine/rig.h"
@@ -107,7 +106,7 @@ void run(Input& input) {
 }  // namespace softcx::fuzz
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-    softcx::set_log_level(softcx::LogLevel::kSilent);
+    softcx::fuzz::choose_log_level();
     softcx::fuzz::Input input(data, size);
     softcx::fuzz::run(input);
     return 0;

@@ -3,7 +3,6 @@
 // only rings and regions, consumes what was announced, and tells of each failure.
 #include <memory>
 
-#include "drivers/softcx/log.h"
 #include "drivers/softcx/wire/frame_ring.h"
 #include "test/fuzz/input.h"
 #include "test/softcx/engine/rig.h"
@@ -100,7 +99,7 @@ void run(Input& input) {
 }  // namespace softcx::fuzz
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-    softcx::set_log_level(softcx::LogLevel::kSilent);
+    softcx::fuzz::choose_log_level();
     softcx::fuzz::Input input(data, size);
     softcx::fuzz::run(input);
     return 0;
