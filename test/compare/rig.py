@@ -290,9 +290,10 @@ class Testpmd:
 
 def parse_descriptions(text):
     """[{field: text}] of testpmd's lines about received packets. Pieces of its prompt, which
-    another thread writes, may stand before a line."""
+    another thread writes, may stand before a line and between lines."""
     found = []
-    pattern = r"(src=\S+ - dst=\S+ [^\n]*- length=[^\n]*)\n[^\n]*?ol_flags: ([^\n]*)"
+    pattern = (r"(src=\S+ - dst=\S+ [^\n]*- length=[^\n]*)\n"
+               r"(?:(?![^\n]*(?:src=|ol_flags))[^\n]*\n)*[^\n]*?ol_flags: ([^\n]*)")
     for line, flags in re.findall(pattern, text):
         fields = dict(part.split("=", 1) for part in line.split(" - ") if "=" in part)
         for name in ("hw ptype", "sw ptype"):

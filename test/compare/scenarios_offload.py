@@ -18,7 +18,9 @@ def describe(pmd, named, expected):
     names = {str(len(frame)): name for name, frame in named.items()}
     check(len(names) == len(named), "frames of the same length")
     pmd.send(list(named.values()))
+    start = len(pmd.log)
     seen = {names[packet["length"]]: packet for packet in pmd.receive_descriptions(expected)}
+    check(len(seen) >= expected, f"{len(seen)} of {expected} packets are described:\n{pmd.log[start:]}")
     return {name: seen[name] for name in named if name in seen}
 
 
