@@ -3,7 +3,7 @@
 """Stock dpdk-testpmd answers Linux: ping -f from another network namespace, over a veth whose
 one end is the wire of a softcx device. tcpdump at the other end must decode every frame.
 
-usage: icmpecho_test.py BUILD_DIR [COUNT]
+usage: icmpecho_test.py BUILD_DIR [net_mlx5raw | net_mlx5] [COUNT]
 """
 import ctypes
 import os
@@ -18,7 +18,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 import testpmd  # noqa: E402  (it reads BUILD_DIR from sys.argv)
 from testpmd import Failed, check  # noqa: E402
 
-COUNT = int(sys.argv[2]) if len(sys.argv) > 2 else 10000
+DRIVER = sys.argv[2] if len(sys.argv) > 2 else "net_mlx5raw"
+COUNT = int(sys.argv[3]) if len(sys.argv) > 3 else 10000
 SKIPPED = 77  # Meson's status for a test that was not run
 CLONE_NEWNET = 0x40000000
 NEAR, FAR = "sx0", "sx1"
@@ -139,6 +140,30 @@ class Capture:
             self.process.wait()
 
 
+class StockDriver(testpmd.Testpmd):
+    """testpmd with DPDK's own driver, which finds the device on the PCI bus by its netdev."""
+
+    def __init__(self, name, arguments):
+        self.log = ""
+        self.process = subprocess.Popen(
+            [testpmd.SOFTCX_RUN, "--netdev", NEAR, "--wire", f"netdev:{NEAR}", "--mode", "step", "--",
+             "stdbuf", "-oL", "dpdk-testpmd", "-l", "0,1", "-d", testpmd.PLUGIN, "--no-huge", "-m", "1024",
+             "--no-shconf", "--no-telemetry", "--file-prefix", name, "-a", "5cf0:00:00.0,dv_flow_en=0",
+             "--", "-i", "--no-mlockall", f"--total-num-mbufs={testpmd.POOL}", *arguments],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, bufsize=0,
+            env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
+        self.read_until("testpmd> ")
+
+
+def start_testpmd():
+    os.environ["SOFTCX_LOG"] = "info"
+    name = f"tagwire_icmpecho{os.getpid()}"
+    arguments = ["--rxq=1", "--txq=1", "--forward-mode=icmpecho"]
+    if DRIVER == "net_mlx5":
+        return StockDriver(name, arguments)
+    return testpmd.Testpmd(name, [testpmd.mlx5raw(0)], f"netdev:{NEAR}", 1, arguments)
+
+
 def check_frames(frames, pings, tagged_pings):
     requests = [frame for frame in frames if "ICMP echo request" in frame]
     replies = [frame for frame in frames if "ICMP echo reply" in frame]
@@ -162,9 +187,7 @@ LONG_PINGS, VLAN_PINGS = 50, 50
 def run(peer, folder):
     pmd = capture = None
     try:
-        os.environ["SOFTCX_LOG"] = "info"
-        pmd = testpmd.Testpmd(f"tagwire_icmpecho{os.getpid()}", [testpmd.mlx5raw(0)],
-                              f"netdev:{NEAR}", 1, ["--rxq=1", "--txq=1", "--forward-mode=icmpecho"])
+        pmd = start_testpmd()
         check("Link status: up" in pmd.command("show port info 0"), "the link is down")
         pmd.command("start")
         capture = Capture(peer, f"{folder}/far.pcap")
