@@ -231,6 +231,29 @@ TEST_P(TxPaths, AFullRingTakesWhatFits) {
     EXPECT_EQ(softcx_counter("mlx5_0", "client_errors"), 0u);
 }
 
+TEST_P(TxPaths, APacketOfManySegmentsGetsThroughASmallRing) {
+    if (!multi_segment()) {
+        GTEST_SKIP() << "a path of single segments";
+    }
+    open_path(kMinDescriptors);
+    std::vector<size_t> cuts;
+    for (size_t i = 1; i < 55; ++i) {
+        cuts.push_back(900 + i);
+    }
+    for (uint32_t round = 0; round < 20; ++round) {
+        // Too few for a completion, and too many to leave room.
+        for (uint32_t i = 0; i < 12; ++i) {
+            const Frame small = numbered(i, 700);
+            ASSERT_EQ(exchange(small).size(), 1u);
+        }
+        const Frame frame = numbered(round, 1400);
+        const std::vector<Received> got = exchange(frame, cuts);
+        ASSERT_EQ(got.size(), 1u) << round;
+        ASSERT_EQ(got[0].bytes, frame);
+    }
+    EXPECT_EQ(stats_of(ports[0]).oerrors, 0u);
+}
+
 TEST_P(TxPaths, CleaningUpFreesWhatIsDoneAndNoMoreThanAsked) {
     open_path();
     // Long packets, which no path copies.

@@ -19,6 +19,10 @@ inline __attribute__((always_inline)) uint16_t TxQueue::end_burst(const Written&
                                                                   uint32_t done, uint16_t count) {
     if (unlikely(done < count)) {
         ++counters_.ring_full;
+        // A packet of many segments may wait for the last few, whose completion is not due.
+        if (written.packets == 0 && pending_head_ == pending_tail_) {
+            ask_for_completion();
+        }
     }
     if (likely(written.packets != 0)) {
         counters_.packets += written.packets;

@@ -67,6 +67,12 @@ uint32_t TxQueue::reap(uint32_t limit) {
 
 uint32_t TxQueue::cleanup(uint32_t limit) {
     const uint32_t freed = reap(limit);
+    ask_for_completion();
+    return freed;
+}
+
+// By a WQE that does nothing else.
+void TxQueue::ask_for_completion() {
     if (running_ && requested_.block != producer_ && free_blocks() != 0) {
         auto& control = *reinterpret_cast<ControlSegment*>(wqes_[producer_ & mask_].bytes);
         write_control(control, kOpcodeNop, static_cast<uint16_t>(producer_), qpn_shifted_, 1);
@@ -76,7 +82,6 @@ uint32_t TxQueue::cleanup(uint32_t limit) {
         pending_[pending_head_++ & cq_mask_] = requested_;
         ring_doorbell(control);
     }
-    return freed;
 }
 
 void TxQueue::release(uint32_t to_segment) {

@@ -134,6 +134,7 @@ class alignas(RTE_CACHE_LINE_SIZE) TxQueue {
 
     // tx_complete.cc
     void post(uint32_t last_block);
+    void ask_for_completion();
     void ring_doorbell(ControlSegment& control);
     uint32_t reap(uint32_t limit = UINT32_MAX);
     void release(uint32_t to_segment);
