@@ -27,6 +27,9 @@ class QueueFaults : public PortPair {
         for (const rte_eth_event_type type : kWatched) {
             ASSERT_EQ(rte_eth_dev_callback_register(RTE_ETH_ALL, type, on_event, this), 0);
         }
+        for (const uint16_t port : ports) {
+            ASSERT_TRUE(link_becomes(port, RTE_ETH_LINK_UP));
+        }
         find_flows();
     }
     void TearDown() override {
@@ -44,6 +47,18 @@ class QueueFaults : public PortPair {
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
         }
         return events[type] != 0;
+    }
+    // What the interrupt thread learned last.
+    static bool link_becomes(uint16_t port, uint16_t status) {
+        rte_eth_link link = {};
+        for (int i = 0; i < 2000; ++i) {
+            softcx_step();
+            if (rte_eth_link_get_nowait(port, &link) == 0 && link.link_status == status) {
+                return true;
+            }
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+        return false;
     }
 
     Frame udp(uint16_t source_port) const {
@@ -183,10 +198,9 @@ TEST_F(QueueFaults, WithoutALinkFramesVanishAndComeAgainWithIt) {
         ASSERT_EQ(softcx_set_link(rdma_device(side).c_str(), 0), 0);
         EXPECT_EQ(round(), (std::array<unsigned, kQueues>{}));
         EXPECT_TRUE(comes(RTE_ETH_EVENT_INTR_LSC));
-        rte_eth_link link = {};
-        rte_eth_link_get_nowait(ports[side], &link);
-        EXPECT_EQ(link.link_status, RTE_ETH_LINK_DOWN);
+        EXPECT_TRUE(link_becomes(ports[side], RTE_ETH_LINK_DOWN));
         ASSERT_EQ(softcx_set_link(rdma_device(side).c_str(), 1), 0);
+        ASSERT_TRUE(link_becomes(ports[side], RTE_ETH_LINK_UP));
         expect_all_arrive();
     }
 }

@@ -45,6 +45,7 @@ class LocalWire final : public Wire {
     std::span<const uint8_t> receive() noexcept override { return consumer_.front(); }
     void release() noexcept override { consumer_.release(); }
     bool link_up() const noexcept override;
+    bool follows_carrier() const noexcept override { return own_end_ != far_end_; }
     bool moves_by_itself() const noexcept override { return false; }
     std::string describe() const override { return description_; }
 

@@ -36,7 +36,7 @@ class Wire {
     // True when frames arrive, or leave, without a device of this process being run for it.
     virtual bool moves_by_itself() const noexcept { return true; }
 
-    // True when link_up() changes with a link of the kernel's, which is a port event then.
+    // True when link_up() may change while the wire is open, which is a port event then.
     virtual bool follows_carrier() const noexcept { return false; }
     virtual std::string describe() const = 0;  // for the tables that people read
 };
