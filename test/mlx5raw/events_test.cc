@@ -263,6 +263,25 @@ TEST_F(RxInterruptTest, ArmingWithAPacketWaitingWakesAtOnce) {
     EXPECT_EQ(receive(ports[1]).size(), 1u);
 }
 
+TEST_F(RxInterruptTest, ArmingWithPartOfACompressedSessionWaitingWakesAtOnce) {
+    std::vector<rte_mbuf*> frames;
+    for (int i = 0; i < 16; ++i) {
+        frames.push_back(make_mbuf(ethernet_frame(100)));
+    }
+    send(ports[0], 0, frames);
+    settle();
+    rte_mbuf* first[5];
+    ASSERT_EQ(rte_eth_rx_burst(ports[1], 0, first, 5), 5);
+    rte_pktmbuf_free_bulk(first, 5);
+    ASSERT_EQ(xstats_of(ports[1])["rx_q0_compressed_sessions"], 1u);
+
+    ASSERT_EQ(rte_eth_dev_rx_intr_enable(ports[1], 0), 0);
+    settle();
+    EXPECT_EQ(woken(), 1u);
+    ASSERT_EQ(rte_eth_dev_rx_intr_disable(ports[1], 0), 0);
+    EXPECT_EQ(receive(ports[1]).size(), 11u);
+}
+
 TEST_F(RxInterruptTest, WorksAfterARestart) {
     // Vectors are made anew: epoll entries go with the old ones.
     for (uint16_t queue = 0; queue < 2; ++queue) {

@@ -16,7 +16,7 @@ namespace tagwire::mlx5raw {
 namespace {
 
 constexpr uint32_t kEntries = 64;
-constexpr uint16_t kTimeField = offsetof(rte_mbuf, dynfield1);
+constexpr uint16_t kTimeField = RTE_ALIGN_CEIL(offsetof(rte_mbuf, dynfield1), sizeof(uint64_t));
 constexpr uint64_t kTimeFlag = RTE_BIT64(30);
 
 struct alignas(64) PaddedMbuf {
