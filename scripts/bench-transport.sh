@@ -1,28 +1,34 @@
 #!/usr/bin/env bash
-# Instructions per 8-byte tagged message in lib/transport and lib/wire, without
-# driver and matching, counted by callgrind.  scripts/bench-transport.sh BUILD_DIR
+# Instructions per 8-byte tagged message without driver, counted by callgrind: in
+# lib/transport and lib/wire alone, and through the public API with matching and
+# completions.  scripts/bench-transport.sh BUILD_DIR
 set -euo pipefail
 
 build=${1:?usage: bench-transport.sh BUILD_DIR}
 program=$build/bench/transport/message_instructions
-[ -x "$program" ] || { echo "bench-transport: $program is not built" >&2; exit 1; }
+core=$build/bench/transport/core_instructions
+for needed in "$program" "$core"; do
+    [ -x "$needed" ] || { echo "bench-transport: $needed is not built" >&2; exit 1; }
+done
 command -v valgrind >/dev/null || { echo "bench-transport: valgrind is not installed (apt-get install valgrind)" >&2; exit 1; }
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# count FUNCTION BATCHES MESSAGES CHECKSUM: instructions inside FUNCTION.
+# count FUNCTION BATCHES MESSAGES [CHECKSUM]: instructions inside FUNCTION.
 count() {
+    local function=$1
+    shift
     valgrind --tool=callgrind --callgrind-out-file="$work/out" --collect-atstart=no \
-        --toggle-collect="$1" "$program" "$2" "$3" "$4" >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
+        --toggle-collect="$function" "$program" "$@" >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
     awk '/^(summary|totals):/ { print $2; exit }' "$work/out"
 }
 
 # Per message: the difference of two lengths, so that the set-up drops out.
 per_message() {
     local few many
-    few=$(count "$1" 10 "$2" "$3")
-    many=$(count "$1" 110 "$2" "$3")
+    few=$(count "$1" 10 "${@:2}")
+    many=$(count "$1" 110 "${@:2}")
     echo $(((many - few + 50 * $2) / (100 * $2)))
 }
 
@@ -37,3 +43,17 @@ for together in 1 16 64; do
     done
 done
 echo "send: the call. sender-poll: building frames, acknowledgements, completion. receiver: poll and accept."
+
+echo
+echo "through the public API, checksums by the NIC"
+printf '%-10s %6s %6s %12s %14s %10s %10s\n' together send recv sender-poll receiver-poll all-send all-recv
+program=$core
+for together in 1 16 64; do
+    send=$(per_message measured_posts "$together")
+    recv=$(per_message measured_receives "$together")
+    sender=$(per_message measured_sender "$together")
+    receiver=$(per_message measured_receiver "$together")
+    printf '%-10s %6s %6s %12s %14s %10s %10s\n' "$together" "$send" "$recv" "$sender" "$receiver" \
+        $((send + sender)) $((recv + receiver))
+done
+echo "all-send: the call, its frames, acknowledgement, completion. all-recv: the call, match, copy, completion."

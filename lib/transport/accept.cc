@@ -31,7 +31,7 @@ int Engine::accept(IncomingMessage& message, ReceiveOperation& operation) noexce
     message.set(kAccepted);
     deliver_held(message);
     const bool more_to_come = message.is(kIndexed);
-    const bool ask = more_to_come && message.header.length > s.eager_window;
+    const bool ask = more_to_come && awaits_grant(s, message);
     if (message.received == limit) {
         if (more_to_come) {
             stop_expecting(s, message);
@@ -96,8 +96,8 @@ void Engine::answer(Session& s, IncomingMessage& message, uint32_t granted,
     if ((wants & kWantsDeliveryNote) != 0) {
         wanted |= wire::kGrantDelivered | wire::kGrantRefused;
     }
-    if ((flags & wire::kGrantFinal) != 0 && message.header.length > s.eager_window) {
-        wanted |= wire::kGrantFinal | wire::kGrantRefused;  // it waits for a grant
+    if ((flags & wire::kGrantFinal) != 0 && awaits_grant(s, message)) {
+        wanted |= wire::kGrantFinal | wire::kGrantRefused;
     }
     flags &= wanted;
     // Message ids of a session that ended mean nothing in the next one.

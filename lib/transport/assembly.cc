@@ -167,6 +167,9 @@ Counter Engine::receive_first(Session& s, rte_mbuf* packet, const wire::FrameVie
     message->limit = length;
     message->session = static_cast<uint32_t>(s.generation);
     message->set(kHeaderKnown);
+    if ((first.flags & wire::kFirstAnnounces) != 0) {
+        message->set(kAnnouncesOnly);
+    }
     if (here > 0) {
         hold(*message, packet, view.payload + sizeof(wire::FirstHeader), 0, here);
     }
@@ -194,8 +197,9 @@ Counter Engine::receive_fragment(Session& s, rte_mbuf* packet,
     const auto length = static_cast<uint32_t>(view.payload_length - sizeof(wire::FragmentHeader));
     const uint32_t id = fragment.message_id;
     const uint32_t offset = fragment.offset;
-    const bool eager = offset < s.eager_window;
     IncomingMessage* message = find_assembling(s, id);
+    const bool granted = message != nullptr && message->is(kAnnouncesOnly);
+    const bool eager = offset < s.eager_window && !granted;
     if (eager && !has_credit(s, 1)) [[unlikely]] {
         return Counter::drop_over_budget;
     }

@@ -68,6 +68,7 @@ namespace tagwire::transport {
     X(tx_probes)                                                                          \
     X(tx_handshakes)                                                                      \
     X(tx_messages)                                                                        \
+    X(tx_announced) /* messages of which only the beginning went before a grant */        \
     X(tx_no_buffer) /* packet pool empty */                                               \
     X(tx_nic_full)                                                                        \
     X(retransmits)                                                                        \

@@ -113,6 +113,9 @@ class Engine final : public Transport {
     void free_message(IncomingMessage* message) noexcept;
     void stop_expecting(Session& s, IncomingMessage& message) noexcept;
     void drop(IncomingMessage& message, uint16_t notes, uint16_t refusal) noexcept;
+    static bool awaits_grant(const Session& s, const IncomingMessage& message) noexcept {
+        return message.header.length > s.eager_window || message.is(kAnnouncesOnly);
+    }
     void answer(Session& s, IncomingMessage& message, uint32_t granted, uint16_t flags) noexcept;
     void queue_grant(Session& s, IncomingMessage& message, uint32_t granted,
                      uint16_t flags) noexcept;
@@ -150,6 +153,7 @@ class Engine final : public Transport {
     Step transmit_new(Session& s) noexcept;
     Step transmit_records(Session& s) noexcept;
     Step transmit_eager_part(Session& s, SendOperation& operation) noexcept;
+    bool needs_announcement(const Session& s, uint32_t end) const noexcept;
     Step transmit_transfer(Session& s) noexcept;
     bool transmit_fragment(Session& s, SendOperation& operation, uint32_t end) noexcept;
     bool emit_new(Session& s, const TxSlot& packet) noexcept;

@@ -72,7 +72,8 @@ uint8_t* write_extension(uint8_t* at, const TxSlot& slot) noexcept {
                 static_cast<uint16_t>(header.kind) |
                 ((header.flags & kHasData) != 0 ? wire::kFirstHasData : 0) |
                 ((header.flags & kWantsMatchNote) != 0 ? wire::kFirstWantsMatchNote : 0) |
-                ((header.flags & kWantsDeliveryNote) != 0 ? wire::kFirstWantsDeliveryNote : 0));
+                ((header.flags & kWantsDeliveryNote) != 0 ? wire::kFirstWantsDeliveryNote : 0) |
+                (slot.operation->state.announces ? wire::kFirstAnnounces : 0));
             *reinterpret_cast<wire::FirstHeader*>(at) = {slot.message_id,
                                                          static_cast<uint32_t>(header.length),
                                                          flags, header.tag, header.data};

@@ -33,8 +33,9 @@ enum IncomingState : uint16_t {
     kPartial = 1u << 5,      // in its session's list of announced, incomplete messages
     kGrantQueued = 1u << 6,  // in its session's list of grants to send
     kFreeAfterGrant = 1u << 7,
-    kLost = 1u << 8,  // its session ended
-    kKept = 1u << 9,  // the core has no receive for it yet
+    kLost = 1u << 8,            // its session ended
+    kKept = 1u << 9,            // the core has no receive for it yet
+    kAnnouncesOnly = 1u << 10,  // its rest waits for a grant, however short it is
 };
 
 struct IncomingMessage {

@@ -208,19 +208,33 @@ Engine::Step Engine::transmit_records(Session& s) noexcept {
     return Step::kSent;
 }
 
+// More than half of the credit would go into one message.
+bool Engine::needs_announcement(const Session& s, uint32_t end) const noexcept {
+    const uint32_t first = s.payload_room - static_cast<uint32_t>(sizeof(wire::FirstHeader));
+    const uint32_t each = s.payload_room - static_cast<uint32_t>(sizeof(wire::FragmentHeader));
+    const uint32_t fragments = end <= first ? 0 : (end - first + each - 1) / each;
+    return fragments != 0 && 2 * (fragments + 1) > s.eager_credit - s.eager_sent;
+}
+
 // One packet of a message that is no record, of its part that may be sent before it is accepted.
 Engine::Step Engine::transmit_eager_part(Session& s, SendOperation& operation) noexcept {
-    const uint32_t end = std::min(operation.state.end, s.eager_window);
+    auto& state = operation.state;
+    const uint32_t end = std::min(state.end, s.eager_window);
+    // Little credit: it is kept for the beginnings of later messages, which a receive may
+    // wait for. This one's rest is fetched when it was matched.
+    state.announces = state.announces || (state.sent == 0 && needs_announcement(s, end));
     if (!transmit_fragment(s, operation, end)) {
         return Step::kNoBuffer;
     }
     ++s.eager_sent;
-    auto& state = operation.state;
-    if (!state.indexed && (state.end > s.eager_window || state.awaited != 0)) {
+    if (state.announces) {
+        count(Counter::tx_announced);
+    }
+    if (!state.indexed && (state.end > s.eager_window || state.awaited != 0 || state.announces)) {
         state.peer = s.id;
         outgoing_.insert(&operation);
     }
-    if (state.sent == end) {
+    if (state.sent == end || state.announces) {
         s.unsent = state.next;
         if (state.sent < std::min(state.granted, state.end)) {
             begin_transfer(s, operation);

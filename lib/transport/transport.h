@@ -80,6 +80,7 @@ struct SendOperation {
         uint16_t refusal = 0;    // errno with which the receiver refused it
         uint8_t awaited = 0;     // wire::GrantFlags that must come before it is done
         bool indexed = false;    // a grant may come for it
+        bool announces = false;  // all but its first packet waits for a grant
         bool transfers = false;  // in the list of those with granted bytes to send
     } state;
 };

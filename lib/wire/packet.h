@@ -109,10 +109,11 @@ enum FirstFlags : uint16_t {
     kFirstHasData = 1u << 4,
     kFirstWantsMatchNote = 1u << 5,     // the sender is to be told when it was matched
     kFirstWantsDeliveryNote = 1u << 6,  // ... when the destination endpoint has processed it
+    kFirstAnnounces = 1u << 7,          // nothing more of it comes before a grant
 };
 inline constexpr uint16_t kFirstKindMask = 0x0f;
-inline constexpr uint16_t kFirstKnownFlags =
-    kFirstKindMask | kFirstHasData | kFirstWantsMatchNote | kFirstWantsDeliveryNote;
+inline constexpr uint16_t kFirstKnownFlags = kFirstKindMask | kFirstHasData | kFirstWantsMatchNote |
+                                             kFirstWantsDeliveryNote | kFirstAnnounces;
 
 struct FirstHeader {  // kFirst; payload from offset 0 follows
     be32 message_id;

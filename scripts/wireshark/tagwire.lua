@@ -41,6 +41,7 @@ f.tag = ProtoField.uint64("tagwire.tag", "Tag", base.HEX)
 f.data = ProtoField.uint64("tagwire.data", "Remote data", base.HEX)
 f.offset = ProtoField.uint32("tagwire.offset", "Offset")
 f.granted = ProtoField.uint32("tagwire.granted", "Granted")
+f.announces = ProtoField.bool("tagwire.message_flags.announces", "Announces", 16, nil, 0x0080)
 f.status = ProtoField.uint16("tagwire.grant_status", "Status (errno)")
 f.final = ProtoField.bool("tagwire.grant_flags.final", "Final", 16, nil, 0x0001)
 f.matched = ProtoField.bool("tagwire.grant_flags.matched", "Matched", 16, nil, 0x0002)
@@ -109,7 +110,7 @@ local extensions = {
     [1] = records,
     [2] = function(tree, buffer, at)
         local next = add_all(tree, buffer, at, { { f.message, 4 }, { f.length, 4 } })
-        next = add_bits(tree, buffer, next, { f.kind, f.has_data, f.wants_match, f.wants_delivery })
+        next = add_bits(tree, buffer, next, { f.kind, f.has_data, f.wants_match, f.wants_delivery, f.announces })
         add_rest(tree, buffer, add_all(tree, buffer, next, { { f.tag, 8 }, { f.data, 8 } }))
         return string.format(" %d, %s, %d bytes", buffer(at, 4):uint(),
             kinds[buffer(at + 9, 1):bitfield(4, 4)] or "?", buffer(at + 4, 4):uint())

@@ -229,8 +229,10 @@ TEST(CheckExtension, wants_a_first_fragment_of_a_known_kind_with_known_flags) {
     for (uint16_t kind = 0; kind < 16; ++kind) {
         EXPECT_EQ(check(kind), kind < kMessageKinds ? Reject::kNone : Reject::kExtension) << kind;
     }
-    EXPECT_EQ(check(kFirstHasData | kFirstWantsMatchNote | kFirstWantsDeliveryNote), Reject::kNone);
-    for (unsigned bit = 7; bit < 16; ++bit) {
+    EXPECT_EQ(
+        check(kFirstHasData | kFirstWantsMatchNote | kFirstWantsDeliveryNote | kFirstAnnounces),
+        Reject::kNone);
+    for (unsigned bit = 8; bit < 16; ++bit) {
         EXPECT_EQ(check(static_cast<uint16_t>(1u << bit)), Reject::kExtension) << bit;
     }
 }

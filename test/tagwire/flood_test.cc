@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Floods of messages that nobody receives: row T8, from outside.
+#include "test/tagwire/sim_peer.h"
+
+namespace tagwire::test {
+namespace {
+
+constexpr uint64_t kBudget = 512 * 1024;
+
+class Flood : public testing::Test {
+  protected:
+    bool run(const std::function<bool()>& done, uint64_t limit = 100 * kSecond) {
+        return simulator.run_until(done, limit);
+    }
+    void settle() { simulator.run_for(kSecond / 10); }
+
+    void flood(SimPeer& from, const SimPeer& to, uint64_t count, size_t length) {
+        for (uint64_t tag = 0; tag < count; ++tag) {
+            from.send(to, tag, pattern(tag, length));
+        }
+    }
+    // Receives of `peer` for the whole flood.
+    void receive_all(SimPeer& peer, uint64_t count, size_t length) {
+        for (uint64_t tag = 0; tag < count; ++tag) {
+            peer.receive(buffers.emplace_back(length, '.'), tag);
+        }
+    }
+
+    static constexpr PeerOptions kTight{.unexpected_bytes = kBudget};
+    sim::Simulator simulator{sim::seed() + 5};
+    SimPeer a{simulator.add_node(), kTight};
+    SimPeer b{simulator.add_node(), kTight};
+    SimPeer c{simulator.add_node(), kTight};
+    std::deque<std::string> buffers;
+};
+
+TEST_F(Flood, stays_under_the_budget_and_leaves_other_peers_alone) {
+    for (const size_t length : {size_t{8}, size_t{1000}, size_t{60'000}, size_t{200'000}}) {
+        flood(a, b, 1000, length);
+    }
+    settle();
+    EXPECT_LE(b.stat("held_units_peak"), kBudget / 1500);
+    EXPECT_GT(a.stat("sends_outstanding"), 2000u) << "held back";
+    std::string buffer(200'000, '.');
+    for (const size_t length : {size_t{8}, size_t{200'000}}) {
+        b.receive(buffer, 77, 0, b.address_of(c));
+        c.send(b, 77, pattern(77, length));
+        b.received.clear();
+        ASSERT_TRUE(run([&] { return b.received.size() == 1; }, kSecond));
+        EXPECT_EQ(buffer.substr(0, length), pattern(77, length));
+    }
+    EXPECT_EQ(b.stat("drop_over_budget"), 0u);
+}
+
+TEST_F(Flood, of_two_peers_against_each_other_does_not_deadlock) {
+    for (const size_t length : {size_t{8}, size_t{1000}, size_t{60'000}, size_t{200'000}}) {
+        flood(a, b, 300, length);
+        flood(b, a, 300, length);
+        settle();
+        receive_all(a, 300, length);
+        receive_all(b, 300, length);
+        ASSERT_TRUE(run([&] { return a.received.size() == 300 && b.received.size() == 300; }))
+            << length << " bytes: " << a.received.size() << ", " << b.received.size();
+        ASSERT_TRUE(run(
+            [&] { return a.stat("sends_outstanding") == 0 && b.stat("sends_outstanding") == 0; }));
+        for (uint64_t i = 0; i < 600; ++i) {
+            ASSERT_EQ(buffers[i], pattern(i % 300, length));
+        }
+        a.received.clear();
+        b.received.clear();
+        buffers.clear();
+    }
+}
+
+TEST_F(Flood, of_long_messages_does_not_hide_the_one_that_is_wanted) {
+    flood(a, b, 100, 60'000);  // 4,100 packets, of 349 that fit
+    a.send(b, 1000, "wanted");
+    std::string buffer(60'000, '.');
+    b.receive(buffer, 1000);
+    ASSERT_TRUE(run([&] { return b.received.size() == 1; }, kSecond));
+    EXPECT_GT(a.stat("tx_announced"), 0u);
+    receive_all(b, 100, 60'000);
+    ASSERT_TRUE(run([&] { return b.received.size() == 101 && a.sent.size() == 101; }));
+    for (uint64_t tag = 0; tag < 100; ++tag) {
+        ASSERT_EQ(buffers[tag], pattern(tag, 60'000));
+    }
+}
+
+TEST_F(Flood, over_a_lossy_network_loses_nothing) {
+    simulator.faults.loss = 0.05;
+    simulator.faults.reordering = 0.1;
+    flood(a, b, 100, 60'000);
+    settle();
+    // Some are truncated, some discarded, in any order.
+    for (uint64_t tag = 100; tag-- > 0;) {
+        if (tag % 5 == 0) {
+            const tw_msg_tagged peek{nullptr, 0, TW_ADDR_UNSPEC, tag, 0, nullptr, 0};
+            b.posted(tw_trecvmsg(b.ep, &peek, TW_PEEK | TW_DISCARD));
+        } else {
+            b.receive(buffers.emplace_back(tag % 7 == 0 ? 3000 : 60'000, '.'), tag);
+        }
+        settle();
+    }
+    ASSERT_TRUE(run([&] { return a.sent.size() + b.stat("messages_discarded") >= 100; }));
+    settle();
+    for (const tw_cq_error& error : b.errors) {
+        EXPECT_TRUE(error.error == TW_ETRUNC || error.error == ENOMSG) << error.text;
+    }
+    EXPECT_EQ(b.stat("drop_inconsistent"), 0u);
+    EXPECT_EQ(a.stat("send_errors"), 0u);
+}
+
+}  // namespace
+}  // namespace tagwire::test
