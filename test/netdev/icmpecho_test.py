@@ -50,6 +50,13 @@ class Peer:
         return subprocess.run(self.command(*arguments), check=True, text=True, timeout=timeout,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT).stdout
 
+    def wait_for_link(self):
+        """The kernel brings it up by and by."""
+        end = time.monotonic() + testpmd.DEADLINE
+        while not re.search(r"[<,]LOWER_UP[,>].* state UP ", self.run("ip", "-o", "link", "show", FAR)):
+            check(time.monotonic() < end, f"{FAR} stays down")
+            time.sleep(0.05)
+
     def kill(self):
         self.process.kill()
         self.process.wait()
@@ -188,7 +195,8 @@ def run(peer, folder):
     pmd = capture = None
     try:
         pmd = start_testpmd()
-        check("Link status: up" in pmd.command("show port info 0"), "the link is down")
+        pmd.wait("show port info 0", lambda text: "Link status: up" in text, "the link stays down")
+        peer.wait_for_link()
         pmd.command("start")
         capture = Capture(peer, f"{folder}/far.pcap")
         started = time.monotonic()

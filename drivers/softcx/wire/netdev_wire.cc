@@ -66,6 +66,11 @@ NetdevWire::~NetdevWire() {
 bool NetdevWire::send(std::span<const Piece> pieces, uint32_t total) noexcept {
     if (total > kMaxFrame || pieces.size() > kMostPieces)
         return false;
+    // The kernel drops what is sent without a link, and says nothing.
+    if (!carrier_ && !(carrier_ = socket_->has_carrier())) {
+        ++counters_.tx_no_link;
+        return true;
+    }
     OffloadHeader header{};  // nothing is left to do
     std::array<iovec, kMostPieces + 1> parts;
     parts[0] = {&header, sizeof(header)};
