@@ -6,6 +6,8 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
+#include <cstring>
 #include <thread>
 
 #include "drivers/net/mlx5raw/port.h"
@@ -302,6 +304,50 @@ TEST_F(RxInterruptTest, WorksAfterARestart) {
     EXPECT_EQ(woken(), 1u);
     ASSERT_EQ(rte_eth_dev_rx_intr_disable(ports[1], 0), 0);
     EXPECT_EQ(receive(ports[1]).size(), 1u);
+}
+
+// With a device that runs by itself, in a process of its own: the other tests step it.
+TEST_F(EventsTest, SleepsUntilAPacketComes) {
+    NEEDS_SOFTCX();
+    const char* mode = std::getenv("SOFTCX_MODE");
+    if (mode == nullptr || strcmp(mode, "thread") != 0) {
+        setenv("SOFTCX_MODE", "thread", 1);
+        EXPECT_EQ(run_alone("EventsTest.SleepsUntilAPacketComes"), 0);
+        setenv("SOFTCX_MODE", "step", 1);
+        return;
+    }
+    open({.interrupts = {.lsc = 0, .rxq = 1, .rmv = 0}});
+    ASSERT_EQ(
+        rte_eth_dev_rx_intr_ctl_q(ports[1], 0, RTE_EPOLL_PER_THREAD, RTE_INTR_EVENT_ADD, nullptr),
+        0);
+    for (int round = 0; round < 20; ++round) {
+        ASSERT_EQ(rte_eth_dev_rx_intr_enable(ports[1], 0), 0);
+        std::thread later([&] {
+            std::this_thread::sleep_for(std::chrono::milliseconds(5));
+            send(ports[0], 0, ethernet_frame(100));
+        });
+        rte_epoll_event event;
+        const auto before = std::chrono::steady_clock::now();
+        EXPECT_EQ(rte_epoll_wait(RTE_EPOLL_PER_THREAD, &event, 1, 10000), 1);
+        EXPECT_GT(std::chrono::steady_clock::now() - before, std::chrono::milliseconds(4));
+        later.join();
+        ASSERT_EQ(rte_eth_dev_rx_intr_disable(ports[1], 0), 0);
+        EXPECT_EQ(receive(ports[1]).size(), 1u);
+    }
+    EXPECT_EQ(
+        rte_eth_dev_rx_intr_ctl_q(ports[1], 0, RTE_EPOLL_PER_THREAD, RTE_INTR_EVENT_DEL, nullptr),
+        0);
+}
+
+TEST_F(EventsTest, ADeviceIsResetByStoppingIt) {
+    NEEDS_SOFTCX();
+    open({.interrupts = kAll});
+    ASSERT_EQ(softcx_inject_cq_overrun(rdma_device(1).c_str(), cqn_of(rx(0).wq())), 0);
+    EXPECT_TRUE(exchange(ethernet_frame(100)).empty());
+    ASSERT_EQ(rte_eth_dev_reset(ports[1]), 0);
+    configure(ports[1], {});
+    ASSERT_EQ(rte_eth_dev_start(ports[1]), 0);
+    EXPECT_EQ(exchange(ethernet_frame(100)).size(), 1u);
 }
 
 TEST_F(EventsTest, WithoutRxInterruptsInTheConfigurationEnablingIsRefused) {

@@ -94,6 +94,10 @@ class PortPair : public testing::Test {
     unsigned pool_before = 0;
 };
 
+// One test of this program in a process of its own, with the environment as it is now;
+// returns its exit code.
+int run_alone(const std::string& test);
+
 // The frame with an 802.1Q tag.
 Frame vlan_frame(const Frame& frame, uint16_t tci);
 

@@ -3,17 +3,12 @@
 // counters and the device's account for every frame, and no mbuf is missing.
 //
 // softcx reads its faults once per process, so each fault runs in a process of its own.
-#include <spawn.h>
-#include <sys/wait.h>
-
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
 
 #include "drivers/softcx/softcx.h"
 #include "test/mlx5raw/port_fixture.h"
-
-extern char** environ;
 
 namespace tagwire::mlx5raw {
 namespace {
@@ -96,16 +91,8 @@ class EachWireFault : public testing::TestWithParam<const char*> {};
 TEST_P(EachWireFault, EveryFrameIsAccountedFor) {
     NEEDS_SOFTCX();
     setenv(kFaults, GetParam(), 1);
-    char program[] = "/proc/self/exe";
-    char filter[] = "--gtest_filter=WireFaults.Run";
-    char* arguments[] = {program, filter, nullptr};
-    pid_t child = 0;
-    ASSERT_EQ(posix_spawn(&child, program, nullptr, nullptr, arguments, environ), 0);
+    EXPECT_EQ(run_alone("WireFaults.Run"), 0) << GetParam();
     unsetenv(kFaults);
-    int status = 0;
-    ASSERT_EQ(waitpid(child, &status, 0), child);
-    EXPECT_TRUE(WIFEXITED(status));
-    EXPECT_EQ(WEXITSTATUS(status), 0) << GetParam();
 }
 
 INSTANTIATE_TEST_SUITE_P(Faults, EachWireFault,

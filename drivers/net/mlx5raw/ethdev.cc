@@ -16,6 +16,7 @@ const eth_dev_ops kDevOps = {
     .dev_start = dev_start,
     .dev_stop = dev_stop,
     .dev_close = dev_close,
+    .dev_reset = dev_reset,
     .link_update = link_update,
     .is_removed = is_removed,
     .promiscuous_enable = promiscuous_enable,

@@ -163,6 +163,15 @@ int dev_stop(rte_eth_dev* dev) {
     return 0;
 }
 
+// ethdev has stopped the port: no object of the device is left that could be broken. What
+// the application had set goes too, since it must configure the port anew.
+int dev_reset(rte_eth_dev* dev) {
+    Port& port = port_of(dev);
+    port.flows.clear();
+    port.isolated = false;
+    return log_and_return(dev->data->name, check_alive(dev));
+}
+
 int dev_close(rte_eth_dev* dev) {
     if (rte_eal_process_type() != RTE_PROC_PRIMARY) {
         return 0;

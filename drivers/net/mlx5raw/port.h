@@ -92,6 +92,7 @@ int dev_configure(rte_eth_dev* dev);
 int dev_start(rte_eth_dev* dev);
 int dev_stop(rte_eth_dev* dev);
 int dev_close(rte_eth_dev* dev);
+int dev_reset(rte_eth_dev* dev);
 // ops_queue.cc
 int rx_queue_setup(rte_eth_dev* dev, uint16_t queue, uint16_t descriptors, unsigned socket,
                    const rte_eth_rxconf* config, rte_mempool* pool);
