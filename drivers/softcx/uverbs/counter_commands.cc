@@ -124,7 +124,9 @@ int read_counters(Context& context, const Attributes& attributes) {
 // The first flow of a counters object must say what it counts, later ones must not.
 int bind_counters(std::span<const uint8_t> vendor, FlowCounters* counters) {
     mlx5_ib_create_flow header{};
-    std::memcpy(&header, vendor.data(), std::min(vendor.size(), sizeof(header)));
+    // A request without a vendor part has no address either.
+    if (!vendor.empty())
+        std::memcpy(&header, vendor.data(), std::min(vendor.size(), sizeof(header)));
     if (header.reserved != 0 || header.ncounters_data > 1)
         return EINVAL;
     const size_t known =
