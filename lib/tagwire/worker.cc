@@ -2,7 +2,6 @@
 #include "lib/tagwire/worker.h"
 
 #include <algorithm>
-#include <array>
 #include <cassert>
 
 #include "lib/tagwire/address_vector.h"
@@ -18,10 +17,9 @@ using transport::MessageKind;
 using transport::PeerId;
 
 int Worker::progress() noexcept {
-    std::array<Event, 64> events;
-    const uint32_t count = transport_->poll(events);
+    const uint32_t count = transport_->poll(events_);
     for (uint32_t i = 0; i < count; ++i) {
-        handle(events[i]);
+        handle(events_[i]);
     }
     if (!blocked_.empty()) [[unlikely]] {
         resume_blocked();
@@ -167,7 +165,7 @@ void Worker::forget_key_groups() {
     }
 }
 
-Worker::PeerEntry& Worker::peer_entry(PeerId peer) {
+Worker::PeerEntry& Worker::new_peer_entry(PeerId peer) {
     if (peer >= peers_.size()) [[unlikely]] {
         peers_.resize(size_t{peer} + 1);
     }
@@ -179,10 +177,6 @@ Worker::PeerEntry& Worker::peer_entry(PeerId peer) {
         }
     }
     return entry;
-}
-
-Endpoint* Worker::endpoint_of(PeerId peer) {
-    return peer_entry(peer).endpoint;
 }
 
 tw_addr Worker::address_of(PeerId peer) {

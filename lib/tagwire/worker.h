@@ -3,6 +3,7 @@
 // turns the transport's events into matches and completions.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <vector>
 
@@ -88,7 +89,7 @@ class Worker {
     void remove_endpoint(uint16_t number);
 
     // The local endpoint that a peer belongs to; nullptr when it is closed.
-    Endpoint* endpoint_of(transport::PeerId peer);
+    Endpoint* endpoint_of(transport::PeerId peer) { return peer_entry(peer).endpoint; }
     // The peer's index in its endpoint's address vector.
     tw_addr address_of(transport::PeerId peer);
     // The group that the peer's authorization key stands for in receives.
@@ -110,7 +111,13 @@ class Worker {
 
     uint32_t key_group(const Endpoint& endpoint, transport::PeerId peer) const;
     int make_transport(const tw_worker_attr& attr);
-    PeerEntry& peer_entry(transport::PeerId peer);
+    PeerEntry& peer_entry(transport::PeerId peer) {
+        if (peer < peers_.size() && peers_[peer].endpoint != nullptr) [[likely]] {
+            return peers_[peer];
+        }
+        return new_peer_entry(peer);
+    }
+    PeerEntry& new_peer_entry(transport::PeerId peer);
     void handle(const transport::Event& event);
     void message_arrived(transport::IncomingMessage& message);
     void message_lost(transport::IncomingMessage& message, int status);
@@ -129,6 +136,7 @@ class Worker {
     std::vector<PeerEntry> peers_;  // by PeerId
     CoreCounters counters_;
     std::vector<Endpoint*> blocked_;
+    std::array<transport::Event, 64> events_;  // of one turn; here so that none is cleared
     KindHandler* handlers_[wire::kMessageKinds] = {};
     // Cold from here on.
     std::vector<Endpoint*> endpoints_;
