@@ -83,15 +83,15 @@ TEST_F(EventsTest, TheLinkComesAndGoes) {
     open({.interrupts = kAll});
     watch();
     rte_eth_link link = {};
-    rte_eth_link_get_nowait(ports[1], &link);
+    EXPECT_EQ(rte_eth_link_get_nowait(ports[1], &link), 0);
     EXPECT_EQ(link.link_status, RTE_ETH_LINK_UP) << "known from the start on";
     ASSERT_EQ(softcx_set_link(rdma_device(1).c_str(), 0), 0);
     ASSERT_TRUE(comes(RTE_ETH_EVENT_INTR_LSC));
-    rte_eth_link_get_nowait(ports[1], &link);
+    EXPECT_EQ(rte_eth_link_get_nowait(ports[1], &link), 0);
     EXPECT_EQ(link.link_status, RTE_ETH_LINK_DOWN);
     ASSERT_EQ(softcx_set_link(rdma_device(1).c_str(), 1), 0);
     ASSERT_TRUE(comes(RTE_ETH_EVENT_INTR_LSC, 2));
-    rte_eth_link_get_nowait(ports[1], &link);
+    EXPECT_EQ(rte_eth_link_get_nowait(ports[1], &link), 0);
     EXPECT_EQ(link.link_status, RTE_ETH_LINK_UP);
     EXPECT_EQ(xstats_of(ports[1]).at("port_link_changes"), 2u);
     EXPECT_EQ(exchange(ethernet_frame(100)).size(), 1u);
@@ -105,7 +105,7 @@ TEST_F(EventsTest, WithoutLscNobodyIsCalledAndTheLinkIsStillRight) {
     EXPECT_TRUE(comes_true([&] { return xstats_of(ports[1]).at("port_link_changes") == 1; }));
     EXPECT_EQ(seen[RTE_ETH_EVENT_INTR_LSC], 0u);
     rte_eth_link link = {};
-    rte_eth_link_get_nowait(ports[1], &link);
+    EXPECT_EQ(rte_eth_link_get_nowait(ports[1], &link), 0);
     EXPECT_EQ(link.link_status, RTE_ETH_LINK_DOWN);
     softcx_set_link(rdma_device(1).c_str(), 1);
 }
