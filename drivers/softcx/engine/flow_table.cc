@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
+#include <tuple>
 
 #include "drivers/softcx/engine/state.h"
 
@@ -46,6 +48,7 @@ bool matches_ipv6(const FlowMatch& match, const uint8_t* ip) noexcept {
     return masked_equal(ip + 8, match.ipv6_src.data(), match.ipv6_src_mask.data(), 16) &&
            masked_equal(ip + 24, match.ipv6_dst.data(), match.ipv6_dst_mask.data(), 16) &&
            masked_equal(traffic_class, match.tos, match.tos_mask) &&
+           masked_equal(load_be32(ip) & 0xfffff, match.flow_label, match.flow_label_mask) &&
            masked_equal(ip[7], match.ttl, match.ttl_mask);
 }
 
@@ -92,6 +95,35 @@ void FlowTable::sort() {
     rules_.clear();
     for (const Entry& entry : entries_)
         rules_.push_back(entry.rule);
+    find_twins();
+}
+
+// The card has one entry for rules that match the same; a second one adds its destination to
+// the entry, and has its tag.
+void FlowTable::find_twins() {
+    struct ByMatch {
+        bool operator()(const CompiledFlow* a, const CompiledFlow* b) const {
+            const auto key = [](const CompiledFlow& rule) {
+                return std::tuple(rule.level, rule.mac_mask, rule.mac_value,
+                                  rule.destination == nullptr, rule.match != nullptr);
+            };
+            if (key(*a) != key(*b))
+                return key(*a) < key(*b);
+            return a->match != nullptr && *a->match < *b->match;
+        }
+    };
+    std::map<const CompiledFlow*, CompiledFlow*, ByMatch> firsts;
+    uint32_t groups = 0;
+    for (CompiledFlow& rule : rules_) {
+        const auto [found, is_first] = firsts.try_emplace(&rule, &rule);
+        if (is_first)
+            continue;
+        CompiledFlow& first = *found->second;
+        if (first.twins == 0)
+            first.twins = ++groups;
+        rule.twins = first.twins;
+        rule.tag = first.tag;
+    }
 }
 
 bool matches_headers(const FlowMatch& match, const ParsedFrame& frame) noexcept {

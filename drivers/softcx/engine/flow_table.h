@@ -21,6 +21,7 @@ struct CompiledFlow {
     uint32_t level = 0;                  // the lowest level with a match takes the frame
     uint32_t tag = 0;
     FlowCounters* counters = nullptr;
+    uint32_t twins = 0;  // the same number for rules that match the same; 0: the only one
 };
 
 // Levels: normal rules by priority, then the default rules, as the kernel's "bypass"
@@ -39,6 +40,8 @@ class FlowTable {
         CompiledFlow rule;
         uint64_t sequence;
     };
+
+    void find_twins();
 
     std::vector<Entry> entries_;
     std::vector<CompiledFlow> rules_;

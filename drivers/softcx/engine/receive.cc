@@ -49,17 +49,20 @@ void count(const CompiledFlow& rule, uint32_t length) noexcept {
     rule.counters->bytes += length;
 }
 
-// A multicast frame goes to every rule of the level that takes it, but to a QP once.
-void deliver_multicast(EngineState& state, std::span<const CompiledFlow> rules,
-                       const CompiledFlow* first, uint64_t mac, const ParsedFrame& frame,
-                       const FrameChecksums& checksums) noexcept {
+// A multicast frame goes to every rule of the level that takes it, and a unicast one to those
+// that match the same as the first, but to a QP once.
+void deliver_to_many(EngineState& state, std::span<const CompiledFlow> rules,
+                     const CompiledFlow* first, uint64_t mac, const ParsedFrame& frame,
+                     const FrameChecksums& checksums) noexcept {
+    const bool multicast = (frame.data[0] & 1) != 0;
     constexpr size_t kMostReceivers = 64;
     std::array<const Destination*, kMostReceivers> receivers;
     size_t known = 0;
     for (const CompiledFlow* rule = first; rule != rules.data() + rules.size(); ++rule) {
         if (rule->level != first->level || known == kMostReceivers)
             return;
-        if (rule->destination == nullptr || !matches(*rule, mac, frame))
+        if (rule->destination == nullptr ||
+            (multicast ? !matches(*rule, mac, frame) : rule->twins != first->twins))
             continue;
         count(*rule, frame.length);
         bool seen = false;
@@ -160,8 +163,8 @@ void receive_frame(EngineState& state, const uint8_t* data, uint32_t length) noe
             return;
         }
         const FrameChecksums checksums = validate_checksums(frame);
-        if (multicast) {
-            deliver_multicast(state, rules, &rule, mac, frame, checksums);
+        if (multicast || rule.twins != 0) {
+            deliver_to_many(state, rules, &rule, mac, frame, checksums);
         } else {
             count(rule, length);
             deliver(state, *rule.destination, frame, checksums, rule.tag);

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <atomic>
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -163,7 +164,11 @@ struct FlowMatch {
     uint32_t ipv4_src = 0, ipv4_src_mask = 0, ipv4_dst = 0, ipv4_dst_mask = 0;
     uint8_t ip_protocol = 0, ip_protocol_mask = 0, tos = 0, tos_mask = 0, ttl = 0, ttl_mask = 0;
     std::array<uint8_t, 16> ipv6_src{}, ipv6_src_mask{}, ipv6_dst{}, ipv6_dst_mask{};
+    uint32_t flow_label = 0, flow_label_mask = 0;  // IPv6, 20 bits
     uint16_t l4_src = 0, l4_src_mask = 0, l4_dst = 0, l4_dst_mask = 0;
+
+    // Bits of a value outside its mask are zero, so that equal rules compare equal.
+    auto operator<=>(const FlowMatch&) const = default;
 };
 
 // A verbs counters object. Flows that name it add to its values while they exist.
@@ -181,7 +186,7 @@ struct Flow {
     QueuePair* qp = nullptr;  // nullptr with drop
     FlowType type = FlowType::kNormal;
     uint16_t priority = 0;  // lower wins
-    uint64_t sequence = 0;  // creation order: the later of equals wins nothing, the first does
+    uint64_t sequence = 0;  // creation order: of rules that overlap the first takes the frame
     FlowMatch match;
     bool has_tag = false;
     uint32_t tag = 0;

@@ -20,6 +20,7 @@ constexpr uint32_t kSpecTcp = 0x40, kSpecUdp = 0x41;
 constexpr uint32_t kSpecTag = 0x1000, kSpecDrop = 0x1001, kSpecCount = 0x1003;
 
 constexpr uint32_t kMaxSpecs = 10;  // IB_FLOW_SPEC_SUPPORT_LAYERS
+constexpr uint32_t kFlowLabelBits = 0xfffff;
 constexpr uint16_t kEtherTypeIpv4 = 0x0800, kEtherTypeIpv6 = 0x86dd;
 
 // The header, then a filter of values and one of masks. Either side of the ABI may
@@ -96,13 +97,17 @@ int add_ipv6(std::span<const uint8_t> bytes, FlowMatch& match) {
         return error;
     if (match.has_ipv4 || match.has_ipv6)
         return EINVAL;
-    if (spec.mask.flow_label != 0 || spec.mask.reserved != 0)
+    if (spec.mask.reserved != 0)
         return EOPNOTSUPP;
+    if ((be32toh(spec.mask.flow_label) & ~kFlowLabelBits) != 0)
+        return EINVAL;
     match.has_ipv6 = true;
     std::copy_n(spec.val.src_ip, 16, match.ipv6_src.begin());
     std::copy_n(spec.mask.src_ip, 16, match.ipv6_src_mask.begin());
     std::copy_n(spec.val.dst_ip, 16, match.ipv6_dst.begin());
     std::copy_n(spec.mask.dst_ip, 16, match.ipv6_dst_mask.begin());
+    match.flow_label = be32toh(spec.val.flow_label);
+    match.flow_label_mask = be32toh(spec.mask.flow_label);
     match.ip_protocol = spec.val.next_hdr;
     match.ip_protocol_mask = spec.mask.next_hdr;
     match.tos = spec.val.traffic_class;
@@ -191,6 +196,37 @@ int read_specs(Context& context, std::span<const uint8_t> bytes, uint32_t count,
     return bytes.empty() ? 0 : EINVAL;
 }
 
+template <class Array>
+void mask_bytes(Array& value, const Array& mask) {
+    for (size_t i = 0; i < value.size(); ++i)
+        value[i] &= mask[i];
+}
+
+void clear_unmasked(FlowMatch& match) {
+    mask_bytes(match.dst_mac, match.dst_mac_mask);
+    mask_bytes(match.src_mac, match.src_mac_mask);
+    mask_bytes(match.ipv6_src, match.ipv6_src_mask);
+    mask_bytes(match.ipv6_dst, match.ipv6_dst_mask);
+    match.ether_type &= match.ether_type_mask;
+    match.vlan_tci &= match.vlan_tci_mask;
+    match.ipv4_src &= match.ipv4_src_mask;
+    match.ipv4_dst &= match.ipv4_dst_mask;
+    match.ip_protocol &= match.ip_protocol_mask;
+    match.tos &= match.tos_mask;
+    match.ttl &= match.ttl_mask;
+    match.flow_label &= match.flow_label_mask;
+    match.l4_src &= match.l4_src_mask;
+    match.l4_dst &= match.l4_dst_mask;
+}
+
+// Rules that match the same share an entry of the card: they cannot differ in what happens to
+// the frame besides its destination.
+bool conflicts(const Flow& made, const Flow& other) {
+    if (made.type != other.type || made.priority != other.priority || made.match != other.match)
+        return false;
+    return made.drop != other.drop || (made.has_tag && made.tag != other.tag);
+}
+
 // An exact EtherType must agree with the layer above it.
 bool layers_agree(const FlowMatch& match) {
     if (!match.has_ethernet || match.ether_type_mask != 0xffff)
@@ -252,13 +288,17 @@ int create_flow(const Command& command) {
         return error;
     if (!layers_agree(flow->match) || (flow->drop && flow->has_tag))
         return EINVAL;
-    if (const int error = bind_counters(command.vendor_request, flow->counters))
-        return error;
-    Device& device = command.device();
-    flow->handle = allocate_flow_number(device);
-    flow->qp = qp;
+    clear_unmasked(flow->match);
     flow->type = static_cast<FlowType>(request.flow_attr.type);
     flow->priority = request.flow_attr.priority;
+    Device& device = command.device();
+    for (const auto& [number, other] : device.flows)
+        if (conflicts(*flow, *other))
+            return EEXIST;
+    if (const int error = bind_counters(command.vendor_request, flow->counters))
+        return error;
+    flow->handle = allocate_flow_number(device);
+    flow->qp = qp;
     flow->sequence = device.next_flow_sequence++;
     ++qp->use_count;
     if (flow->counters != nullptr)

@@ -162,5 +162,32 @@ TEST_F(RawQp, FlowPriorityHasAnEnd) {
     EXPECT_EQ(errno, ENOSPC);
 }
 
+// In the card they would be one entry, with one tag.
+TEST_F(RawQp, RulesThatMatchTheSameCannotDifferInTheirTags) {
+    struct {
+        ibv_flow_attr attributes;
+        ibv_flow_spec_eth ethernet;
+        ibv_flow_spec_action_tag tag;
+    } rule{};
+    rule.attributes = {
+        .type = IBV_FLOW_ATTR_NORMAL, .size = sizeof(rule), .num_of_specs = 2, .port = 1};
+    rule.ethernet.type = IBV_FLOW_SPEC_ETH;
+    rule.ethernet.size = sizeof(rule.ethernet);
+    rule.ethernet.mask.dst_mac[0] = 0xff;
+    rule.tag = {IBV_FLOW_SPEC_ACTION_TAG, sizeof(rule.tag), 7};
+    const Owned<ibv_qp> one = make_raw_qp(cq_.get()), two = make_raw_qp(cq_.get());
+    const Owned<ibv_flow> first(ibv_create_flow(one.get(), &rule.attributes));
+    ASSERT_NE(first, nullptr) << std::strerror(errno);
+    const Owned<ibv_flow> same(ibv_create_flow(two.get(), &rule.attributes));
+    EXPECT_NE(same, nullptr) << std::strerror(errno);
+    rule.tag.tag_id = 8;
+    // Bits outside the mask make no difference.
+    rule.ethernet.val.dst_mac[5] = 9;
+    EXPECT_EQ(ibv_create_flow(two.get(), &rule.attributes), nullptr);
+    EXPECT_EQ(errno, EEXIST);
+    rule.attributes.priority = 1;
+    EXPECT_NE(Owned<ibv_flow>(ibv_create_flow(two.get(), &rule.attributes)), nullptr);
+}
+
 }  // namespace
 }  // namespace softcx::test

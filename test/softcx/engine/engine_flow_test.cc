@@ -97,12 +97,54 @@ TEST_F(EngineFlow, TheLowerPriorityNumberWins) {
     EXPECT_EQ(b.count(), 1);
 }
 
-TEST_F(EngineFlow, OfEqualRulesTheFirstTakesUnicast) {
+TEST_F(EngineFlow, OfOverlappingRulesTheFirstTakesUnicast) {
     make_rule(a, [](FlowMatch& match) { match_mac(match, kStation); });
-    make_rule(b, [](FlowMatch& match) { match_mac(match, kStation); });
+    make_rule(b, [](FlowMatch& match) {
+        match_mac(match, kStation);
+        match.has_ipv4 = true;
+    });
     deliver(make_packet({}));
     EXPECT_EQ(a.count(), 1);
     EXPECT_EQ(b.count(), 0);
+}
+
+TEST_F(EngineFlow, RulesThatMatchTheSameShareUnicast) {
+    const auto fill = [](FlowMatch& match) {
+        match_mac(match, kStation);
+        match.has_udp = true;
+    };
+    make_rule(a, fill)->tag = 5;
+    rig.device.flows.begin()->second->has_tag = true;
+    make_rule(b, [](FlowMatch& match) { match_mac(match, kGroup); });
+    make_rule(b, fill);
+    deliver(make_packet({}));
+    EXPECT_EQ(a.count(), 1);
+    const std::optional<Cqe> copy = b.cq->poll();
+    ASSERT_TRUE(copy.has_value());
+    EXPECT_EQ(copy->sop_drop_qpn.get(), 5u);  // they share an entry, and so its tag
+    EXPECT_EQ(b.count(), 0);
+}
+
+TEST_F(EngineFlow, SoDoDefaultRules) {
+    rig.make_flow(a.qp, FlowType::kAllDefault);
+    rig.make_flow(b.qp, FlowType::kAllDefault);
+    deliver(make_packet({}));
+    EXPECT_EQ(a.count(), 1);
+    EXPECT_EQ(b.count(), 1);
+}
+
+TEST_F(EngineFlow, TheFlowLabelDecides) {
+    make_rule(a, [](FlowMatch& match) {
+        match.has_ipv6 = true;
+        match.flow_label = 0x12345;
+        match.flow_label_mask = 0xfffff;
+    });
+    Bytes frame = make_packet({.ipv6 = true, .src_ip = "fe80::1", .dst_ip = "fe80::2"});
+    deliver(frame);
+    EXPECT_EQ(a.count(), 0);
+    store_be32(frame.data() + 14, 0x60012345);
+    deliver(frame);
+    EXPECT_EQ(a.count(), 1);
 }
 
 TEST_F(EngineFlow, NormalRulesComeBeforeDefaultOnes) {
