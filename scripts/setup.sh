@@ -8,7 +8,7 @@ tagwire_packages=(
     libibverbs-dev ibverbs-providers ibverbs-utils perftest
     libgtest-dev libgmock-dev libbenchmark-dev
     libfmt-dev nlohmann-json3-dev libcli11-dev libssl-dev
-    python3 valgrind procps iproute2 iputils-ping tcpdump
+    python3 python3-pyverbs valgrind procps iproute2 iputils-ping tcpdump
 )
 
 say() { printf 'tagwire: %s\n' "$*" >&2; }
