@@ -119,6 +119,18 @@ TEST_P(RxOffloads, TimestampsGoForward) {
     }
 }
 
+// softcx shows the clock as it was when the device moved last.
+TEST_F(PortPair, TheClockOfTimestampsCanBeRead) {
+    open();
+    uint64_t before = 0;
+    uint64_t after = 0;
+    ASSERT_EQ(rte_eth_read_clock(ports[0], &before), 0);
+    EXPECT_EQ(exchange(ethernet_frame(100)).size(), 1u);
+    ASSERT_EQ(rte_eth_read_clock(ports[0], &after), 0);
+    EXPECT_GT(before, 0u);
+    EXPECT_GT(after, before);
+}
+
 TEST_F(PortPair, ATimeForManyPacketsIsRefused) {
     open({.devargs = "rxq_cqe_comp_en=1",
           .rx_offloads = RTE_ETH_RX_OFFLOAD_TIMESTAMP,
