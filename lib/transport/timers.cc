@@ -83,16 +83,23 @@ void Engine::keep_alive(Session& s) noexcept {
         s.keepalive_deadline = kNever;
         return;
     }
-    if (now_ - s.heard_ns >= config_.peer_timeout_ns) {
+    const uint64_t silence = now_ - s.heard_ns;
+    if (silence >= config_.peer_timeout_ns) {
         end_session(s, -ETIMEDOUT);
         return;
     }
-    const uint64_t interval = config_.peer_timeout_ns / 4;
-    if (s.next_psn == s.una && now_ - s.heard_ns >= interval) {
+    const uint64_t patience = config_.peer_timeout_ns / 4;
+    if (silence < patience) {
+        s.keepalive_deadline = s.heard_ns + patience;
+        return;
+    }
+    if (s.next_psn == s.una) {
         count(Counter::tx_probes);
         send_control(s, wire::PacketType::kProbe, wire::kFlagAckNow);
     }
-    s.keepalive_deadline = std::min(now_ + interval, s.heard_ns + config_.peer_timeout_ns);
+    // Often enough that a bad network alone does not make a peer look dead.
+    s.keepalive_deadline =
+        std::min(now_ + config_.peer_timeout_ns / 16, s.heard_ns + config_.peer_timeout_ns);
 }
 
 }  // namespace tagwire::transport

@@ -121,6 +121,23 @@ TEST_F(Restart, a_peer_that_waits_for_us_is_not_dead) {
     ASSERT_TRUE(run([&] { return sent.status == 0; }));
 }
 
+TEST_F(Restart, probes_lost_in_a_row_do_not_make_a_waiting_peer_look_dead) {
+    b.accept_at_once = false;
+    Sent& sent = a.send(a.peer(b), 1, 1 << 20);
+    ASSERT_TRUE(run([&] { return !b.received.empty(); }));
+    int lost = 0;
+    simulator.filter = [&](sim::Node&, sim::Frame& frame) {
+        return type_of(frame) != PacketType::kProbe || ++lost > 8;
+    };
+
+    simulator.run_for(3 * a.config.peer_timeout_ns);
+
+    EXPECT_GT(lost, 8);
+    EXPECT_EQ(sent.status, kPending);
+    b.accept(b.received[0]);
+    ASSERT_TRUE(run([&] { return sent.status == 0; }));
+}
+
 TEST_F(Restart, idle_peers_exchange_nothing) {
     Sent& sent = a.send(a.peer(b), 1, 8);
     ASSERT_TRUE(run([&] { return sent.status == 0; }));
