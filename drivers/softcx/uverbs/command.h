@@ -28,6 +28,13 @@ struct Command {
     Device& device() const { return context.device; }
 };
 
+// The record of a new ring. A card reads it at doorbells only; the model looks at it all the
+// time, and what a program's allocator hands out may hold anything.
+inline void clear_doorbell_record(volatile uint32_t* record) {
+    record[0] = 0;
+    record[1] = 0;
+}
+
 inline bool all_zero(std::span<const uint8_t> bytes) {
     return std::all_of(bytes.begin(), bytes.end(), [](uint8_t byte) { return byte == 0; });
 }

@@ -161,7 +161,7 @@ int check_rings(const ib_uverbs_ex_create_qp& request, const mlx5_ib_create_qp& 
 int check_memory(const mlx5_ib_create_qp& vendor) {
     if ((vendor.db_addr & 7) != 0)
         return EINVAL;
-    if (!memory_is_mapped(vendor.db_addr, 8, false))
+    if (!memory_is_mapped(vendor.db_addr, 8, true))
         return EFAULT;
     if (vendor.sq_wqe_count != 0 &&
         !memory_is_mapped(vendor.sq_buf_addr, uint64_t{vendor.sq_wqe_count} * kSendBlockBytes,
@@ -203,6 +203,7 @@ int make_raw_qp(const Command& command, const ib_uverbs_ex_create_qp& request, P
     qp->receive_cq = receive_cq;
     ++receive_cq->use_count;
     auto* doorbell = reinterpret_cast<volatile uint32_t*>(vendor.db_addr);
+    clear_doorbell_record(doorbell);
     if (vendor.sq_wqe_count != 0) {
         qp->sq.buffer = reinterpret_cast<uint8_t*>(vendor.sq_buf_addr);
         qp->sq.wqe_count = vendor.sq_wqe_count;

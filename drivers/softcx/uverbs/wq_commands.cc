@@ -90,7 +90,7 @@ int create_wq(const Command& command) {
     if ((vendor.db_addr & 7) != 0)
         return EINVAL;
     if (!memory_is_mapped(vendor.buf_addr, uint64_t{ring.stride} * ring.count, false) ||
-        !memory_is_mapped(vendor.db_addr, 8, false))
+        !memory_is_mapped(vendor.db_addr, 8, true))
         return EFAULT;
 
     Device& device = command.device();
@@ -110,6 +110,7 @@ int create_wq(const Command& command) {
         wq->two_byte_shift = vendor.two_byte_shift_en != 0;
     }
     wq->doorbell = reinterpret_cast<volatile uint32_t*>(vendor.db_addr);
+    clear_doorbell_record(wq->doorbell);
     wq->user_index = vendor.user_index;
     wq->vlan_strip = (request.create_flags & IB_UVERBS_WQ_FLAGS_CVLAN_STRIPPING) != 0;
     wq->scatter_fcs = (request.create_flags & IB_UVERBS_WQ_FLAGS_SCATTER_FCS) != 0;
