@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Ports that are started, stopped, configured, plugged and unplugged many times, with
 // traffic: nothing grows.
-#include <dirent.h>
 #include <rte_dev.h>
 #include <rte_malloc.h>
 
@@ -31,11 +30,7 @@ class Endurance : public PortPair {
         rte_malloc_socket_stats stats = {};
         rte_malloc_get_socket_stats(0, &stats);
         use.heap = stats.heap_allocsz_bytes;
-        DIR* const folder = opendir("/proc/self/fd");
-        while (readdir(folder) != nullptr) {
-            ++use.descriptors;
-        }
-        closedir(folder);
+        use.descriptors = open_descriptors();
         use.objects =
             softcx_objects(rdma_device(0).c_str()) + softcx_objects(rdma_device(1).c_str());
         return use;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Each command that the driver gives its device, refused in turn: what came before it is
 // undone, nothing stays behind, and the next attempt works.
-#include <dirent.h>
 #include <rte_bus_vdev.h>
 #include <rte_flow.h>
 
@@ -14,16 +13,6 @@
 
 namespace tagwire::mlx5raw {
 namespace {
-
-unsigned open_descriptors() {
-    DIR* const folder = opendir("/proc/self/fd");
-    unsigned count = 0;
-    while (readdir(folder) != nullptr) {
-        ++count;
-    }
-    closedir(folder);
-    return count;
-}
 
 // What must be the same before and after.
 struct Belongings {

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 
 #include "drivers/softcx/softcx.h"
 
@@ -24,6 +25,16 @@ std::string rdma_device(unsigned index) {
     const std::string both = set == nullptr ? "" : set;
     const size_t comma = std::min(both.find(','), both.size());
     return index == 0 ? both.substr(0, comma) : both.substr(std::min(comma + 1, both.size()));
+}
+
+unsigned open_descriptors() {
+    unsigned count = 0;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+        std::error_code closed;
+        const std::filesystem::path target = std::filesystem::read_symlink(entry.path(), closed);
+        count += !closed && target != "anon_inode:[eventpoll]" ? 1 : 0;
+    }
+    return count;
 }
 
 rte_mempool* PortPair::pool = nullptr;

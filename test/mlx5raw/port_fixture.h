@@ -28,6 +28,9 @@ std::string rdma_device(unsigned index);
 
 using Frame = std::vector<uint8_t>;
 
+// Files of this process, but for epoll's: EAL's interrupt thread closes and reopens its own.
+unsigned open_descriptors();
+
 struct PortOptions {
     std::string devargs;  // in addition to ibdev
     uint16_t queues = 2;
