@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the flags of sends promise: rows T3, T4 and T11 to T15, from outside.
+#include <deque>
+
 #include "test/tagwire/sim_peer.h"
 
 namespace tagwire::test {
@@ -15,7 +17,14 @@ class SendFlags : public SimPair {
         from.wake();
         return result;
     }
+    // A payload that stays until it was sent.
+    int send_message(SimPeer& from, const SimPeer& to, uint64_t tag, const char* text,
+                     uint64_t flags, void* context = nullptr, uint64_t data = 0) {
+        return send_message(from, to, tag, kept.emplace_back(text), flags, context, data);
+    }
     uint64_t frames() const { return a.stat("tx_data_frames"); }
+
+    std::deque<std::string> kept;
 
     std::string buffer = std::string(400'000, '\0');
     const std::string large = pattern(5, 300'000);
