@@ -4,11 +4,11 @@
 #include <cstring>
 
 #include "app/perf/addresses.h"
-#include "app/perf/eal_arguments.h"
 #include "app/perf/fabric.h"
 #include "app/perf/failure.h"
-#include "app/perf/port.h"
 #include "checks.h"
+#include "lib/port/eal_arguments.h"
+#include "lib/port/port.h"
 
 namespace tagwire::doctor {
 namespace {
@@ -17,7 +17,7 @@ using perf::Clock;
 using perf::Fabric;
 using perf::Failure;
 using perf::Operation;
-using perf::Port;
+using port::Port;
 
 constexpr auto kPatience = std::chrono::seconds(10);
 constexpr uint64_t kTag = 0x7477;
@@ -31,8 +31,8 @@ Fabric::Config config_for(const char* ip) {
 }
 
 void exchange() {
-    const Port left_port(0, 0);
-    const Port right_port(1, 0);
+    const Port left_port(0, {});
+    const Port right_port(1, {});
     const Fabric::Config left_config = config_for("10.78.0.1");
     const Fabric::Config right_config = config_for("10.78.0.2");
     Fabric left(left_port, left_config);
@@ -65,15 +65,15 @@ std::vector<Finding> check_self_exchange() {
     const char* item = "EAL with two ports";
     try {
         const auto eal =
-            perf::complete_eal_arguments({"tagwire-doctor", "--vdev=net_mlx5raw0,ibdev=mlx5_0",
+            port::complete_eal_arguments({"tagwire-doctor", "--vdev=net_mlx5raw0,ibdev=mlx5_0",
                                           "--vdev=net_mlx5raw1,ibdev=mlx5_1", "--no-pci",
                                           "--no-huge", "-m", "256", "--no-shconf"});
-        perf::initialize_eal(eal);
+        port::initialize_eal(eal);
         findings.push_back({Status::kGood, item, "starts, net_mlx5raw on softcx", ""});
         item = "tagged message";
         exchange();
         findings.push_back({Status::kGood, item, "crosses from port to port", ""});
-    } catch (const Failure& failure) {
+    } catch (const port::Failure& failure) {
         findings.push_back({Status::kBad, item, failure.what(), failure.remedy()});
     }
     return findings;

@@ -28,7 +28,7 @@ void check(int result, const char* what, const char* remedy = "") {
 
 }  // namespace
 
-Fabric::Fabric(const Port& port, const Config& config) : config_(config) {
+Fabric::Fabric(const port::Port& port, const Config& config) : config_(config) {
     tw_worker_attr attr;
     tw_worker_attr_init(&attr);
     attr.port_id = port.id();

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "port.h"
+#include "lib/port/port.h"
 
 namespace tagwire::perf {
 
@@ -36,7 +36,7 @@ class Fabric {
         uint32_t max_operations = 16384;
     };
 
-    Fabric(const Port& port, const Config& config);
+    Fabric(const port::Port& port, const Config& config);
     ~Fabric();
     Fabric(const Fabric&) = delete;
     Fabric& operator=(const Fabric&) = delete;

@@ -2,9 +2,10 @@
 // How this program's control path fails: what happened, and what to do about it.
 #pragma once
 
-#include <stdexcept>
 #include <string>
 #include <utility>
+
+#include "lib/port/failure.h"
 
 namespace tagwire::perf {
 
@@ -15,17 +16,15 @@ enum class ExitCode : int {
     kInterrupted = 130,  // 128 + SIGINT, as shells report it
 };
 
-class Failure : public std::runtime_error {
+class Failure : public port::Failure {
   public:
     explicit Failure(const std::string& what, std::string remedy = {},
                      ExitCode exit_code = ExitCode::kFailure)
-        : std::runtime_error(what), remedy_(std::move(remedy)), exit_code_(exit_code) {}
+        : port::Failure(what, std::move(remedy)), exit_code_(exit_code) {}
 
-    const std::string& remedy() const noexcept { return remedy_; }
     ExitCode exit_code() const noexcept { return exit_code_; }
 
   private:
-    std::string remedy_;
     ExitCode exit_code_;
 };
 

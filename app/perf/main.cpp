@@ -11,13 +11,13 @@
 
 #include "addresses.h"
 #include "client.h"
-#include "eal_arguments.h"
 #include "fabric.h"
 #include "failure.h"
 #include "file_list.h"
 #include "interrupt.h"
+#include "lib/port/eal_arguments.h"
+#include "lib/port/port.h"
 #include "options.h"
-#include "port.h"
 #include "report.h"
 #include "server.h"
 
@@ -62,7 +62,7 @@ void check_arguments(const Options& options) {
 }
 
 void run(const Options& options, Report& report) {
-    const Port port(options.port, options.mtu);
+    const port::Port port(options.port, {.mtu = options.mtu});
     report.set_path(port.path());
     for (const std::string& size : port.sizes()) {
         report.say(size);
@@ -82,7 +82,7 @@ void run(const Options& options, Report& report) {
     fabric.shut_down();
 }
 
-void print_failure(const Failure& failure) {
+void print_failure(const port::Failure& failure) {
     fmt::print(stderr, "tagwire-perf: error: {}\n", failure.what());
     if (!failure.remedy().empty()) {
         fmt::print(stderr, "tagwire-perf: {}\n", failure.remedy());
@@ -101,6 +101,10 @@ ExitCode run_and_report(const Options& options, Report& report) {
         report.say("interrupted");
     } catch (const Failure& failure) {
         exit_code = failure.exit_code();
+        report.fail(failure.what(), failure.remedy());
+        print_failure(failure);
+    } catch (const port::Failure& failure) {
+        exit_code = ExitCode::kFailure;
         report.fail(failure.what(), failure.remedy());
         print_failure(failure);
     } catch (const std::exception& error) {
@@ -124,11 +128,12 @@ ExitCode main_program(int argc, char** argv) {
         check_arguments(options);
         Report report(options.json);
         report.set("role", options.role == Role::kServer ? "server" : "client");
-        const EalArguments eal = complete_eal_arguments(std::move(line.eal));
+        port::EalArguments eal = port::complete_eal_arguments(std::move(line.eal));
+        port::choose_device(eal, "tagwire-perf");
         for (const std::string& choice : eal.choices) {
             report.say(choice);
         }
-        initialize_eal(eal);
+        port::initialize_eal(eal);
         install_interrupt_handlers();
         const ExitCode exit_code = run_and_report(options, report);
         rte_eal_cleanup();
@@ -138,6 +143,9 @@ ExitCode main_program(int argc, char** argv) {
             print_failure(failure);
         }
         return failure.exit_code();
+    } catch (const port::Failure& failure) {
+        print_failure(failure);
+        return ExitCode::kFailure;
     }
 }
 

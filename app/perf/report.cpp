@@ -37,7 +37,7 @@ void Report::say(const std::string& line) const {
     std::fflush(text_);
 }
 
-void Report::set_path(const PortPath& path) {
+void Report::set_path(const port::PortPath& path) {
     document_["path"] = {{"driver", path.driver}, {"port", path.port},     {"device", path.device},
                          {"wire", path.wire},     {"memory", path.memory}, {"mac", path.mac},
                          {"mtu", path.mtu},       {"link", path.link}};

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "port.h"
+#include "lib/port/port.h"
 
 namespace tagwire::perf {
 
@@ -18,7 +18,7 @@ class Report {
     struct Column {
         std::string key;    // in the JSON row
         std::string title;  // over the column
-        int width;  // right-aligned; 0: left-aligned, for the last one
+        int width;          // right-aligned; 0: left-aligned, for the last one
     };
 
     // json_target: "" none, "-" standard output (text for people then goes to standard error).
@@ -27,7 +27,7 @@ class Report {
     // A line for people.
     void say(const std::string& line) const;
     void set(const std::string& key, Json value) { document_[key] = std::move(value); }
-    void set_path(const PortPath& path);
+    void set_path(const port::PortPath& path);
 
     void begin_table(std::vector<Column> columns);
     void add_row(Json row);  // partial results carry "partial": true

@@ -149,12 +149,20 @@ void wrap_existing_ports() {
 }
 
 int probe(rte_vdev_device*) {
+    // Now, not when the plugin is loaded: a program may bring softcx in before its first port.
+    run_device = reinterpret_cast<StepFunction>(dlsym(RTLD_DEFAULT, "softcx_step"));
+    if (run_device == nullptr) {
+        rte_log(RTE_LOG_DEBUG, log_type, "softcx_step: no softcx in this process, nothing to do\n");
+        return 0;
+    }
     wrap_existing_ports();
     return rte_eth_dev_callback_register(RTE_ETH_ALL, RTE_ETH_EVENT_NEW, on_new_port, nullptr);
 }
 
 int remove(rte_vdev_device*) {
-    return rte_eth_dev_callback_unregister(RTE_ETH_ALL, RTE_ETH_EVENT_NEW, on_new_port, nullptr);
+    return run_device == nullptr ? 0
+                                 : rte_eth_dev_callback_unregister(RTE_ETH_ALL, RTE_ETH_EVENT_NEW,
+                                                                   on_new_port, nullptr);
 }
 
 constinit rte_vdev_driver driver = {.probe = probe, .remove = remove};
@@ -164,11 +172,6 @@ constinit rte_vdev_driver driver = {.probe = probe, .remove = remove};
 // bus comes before the virtual one: hence wrap_existing_ports.)
 RTE_INIT(softcx_step_init) {
     log_type = rte_log_register_type_and_pick_level("softcx.step", RTE_LOG_INFO);
-    run_device = reinterpret_cast<StepFunction>(dlsym(RTLD_DEFAULT, "softcx_step"));
-    if (run_device == nullptr) {
-        rte_log(RTE_LOG_DEBUG, log_type, "softcx_step: no softcx in this process, nothing to do\n");
-        return;
-    }
     driver.driver.name = "softcx_step";
     rte_vdev_register(&driver);
     if (rte_devargs_add(RTE_DEVTYPE_VIRTUAL, "softcx_step0") != 0) {

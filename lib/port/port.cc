@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "port.h"
+#include "lib/port/port.h"
 
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -12,10 +12,9 @@
 
 #include <algorithm>
 
-#include "failure.h"
-#include "sizes.h"
+#include "lib/port/failure.h"
 
-namespace tagwire::perf {
+namespace tagwire::port {
 namespace {
 
 constexpr uint16_t kRxDescriptors = 1024;
@@ -42,6 +41,10 @@ std::string list_ports() {
     return list;
 }
 
+std::string megabytes(uint64_t bytes) {
+    return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
+}
+
 std::string softcx_description() {
     using Describe = const char* (*)();
     const auto describe = reinterpret_cast<Describe>(dlsym(RTLD_DEFAULT, "softcx_describe"));
@@ -59,7 +62,7 @@ std::string ibdev_of(const std::string& devargs) {
 
 }  // namespace
 
-Port::Port(uint16_t port_id, uint16_t mtu)
+Port::Port(uint16_t port_id, const PortOptions& options)
     : port_id_(port_id), rx_pool_(nullptr, &rte_mempool_free) {
     if (rte_eth_dev_count_avail() == 0) {
         throw Failure("no port: DPDK found no Ethernet device",
@@ -70,8 +73,8 @@ Port::Port(uint16_t port_id, uint16_t mtu)
         throw Failure(fmt::format("there is no port {}", port_id),
                       "--port takes one of: " + list_ports());
     }
-    configure(mtu);
-    set_up_queues();
+    configure(options.mtu);
+    set_up_queues(options.held_frames);
     start();
     describe();
 }
@@ -102,18 +105,18 @@ void Port::configure(uint16_t wanted_mtu) {
     check(rte_eth_macaddr_get(port_id_, &mac_), "the port has no MAC address");
 }
 
-void Port::set_up_queues() {
+void Port::set_up_queues(uint32_t held_frames) {
     uint16_t rx = kRxDescriptors;
     uint16_t tx = kTxDescriptors;
     check(rte_eth_dev_adjust_nb_rx_tx_desc(port_id_, &rx, &tx), "no usable ring size");
 
-    const uint32_t frames = rx + kFramesInHand + 2 * kPoolCache;
+    const uint32_t frames = rx + kFramesInHand + 2 * kPoolCache + held_frames;
     const uint32_t room = RTE_ALIGN_CEIL(
         std::max<uint32_t>(RTE_MBUF_DEFAULT_DATAROOM, mtu_ + RTE_ETHER_HDR_LEN + 2 * RTE_VLAN_HLEN),
         RTE_CACHE_LINE_SIZE);
     const auto data_room = static_cast<uint16_t>(room + RTE_PKTMBUF_HEADROOM);
     const int socket = rte_eth_dev_socket_id(port_id_);
-    const std::string name = fmt::format("perf_rx_{}", port_id_);
+    const std::string name = fmt::format("tagwire_rx_{}", port_id_);
     rx_pool_.reset(rte_pktmbuf_pool_create(name.c_str(), frames, kPoolCache, 0, data_room, socket));
     if (!rx_pool_) {
         throw Failure(
@@ -124,8 +127,8 @@ void Port::set_up_queues() {
         fmt::format("rings: {} RX and {} TX descriptors, one queue each", rx, tx),
         fmt::format(
             "receive pool: {} frames of {} B = {}", frames, data_room,
-            format_size(uint64_t{frames} *
-                        rte_mempool_calc_obj_size(rx_pool_->elt_size, rx_pool_->flags, nullptr))),
+            megabytes(uint64_t{frames} *
+                      rte_mempool_calc_obj_size(rx_pool_->elt_size, rx_pool_->flags, nullptr))),
     };
     check(rte_eth_rx_queue_setup(port_id_, 0, rx, socket, nullptr, rx_pool_.get()),
           "the port refuses its RX queue");
@@ -180,4 +183,4 @@ void Port::describe() {
     path_.mtu = mtu_;
 }
 
-}  // namespace tagwire::perf
+}  // namespace tagwire::port

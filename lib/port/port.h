@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace tagwire::perf {
+namespace tagwire::port {
 
 // What a message passes through, for the tables that people read.
 struct PortPath {
@@ -24,10 +24,15 @@ struct PortPath {
     uint16_t mtu = 0;
 };
 
+struct PortOptions {
+    uint16_t mtu = 0;          // 0: as the port has it
+    uint32_t held_frames = 0;  // room for frames of messages that nobody has received yet
+};
+
+// Everything that can be wrong is a Failure.
 class Port {
   public:
-    // mtu 0: as the port has it.
-    Port(uint16_t port_id, uint16_t mtu);
+    Port(uint16_t port_id, const PortOptions& options);
     ~Port();
     Port(const Port&) = delete;
     Port& operator=(const Port&) = delete;
@@ -40,7 +45,7 @@ class Port {
 
   private:
     void configure(uint16_t wanted_mtu);
-    void set_up_queues();
+    void set_up_queues(uint32_t held_frames);
     void start();
     void describe();
 
@@ -53,4 +58,4 @@ class Port {
     std::vector<std::string> sizes_;
 };
 
-}  // namespace tagwire::perf
+}  // namespace tagwire::port

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "eal_arguments.h"
+#include "lib/port/eal_arguments.h"
 
 #include <fmt/format.h>
 #include <infiniband/verbs.h>
@@ -8,34 +8,15 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <initializer_list>
-#include <string_view>
 
-#include "failure.h"
-#include "sizes.h"
+#include "lib/port/failure.h"
 
-namespace tagwire::perf {
+namespace tagwire::port {
 namespace {
-
-// The pools of one queue with room to spare; the EAL takes hugepages as they are needed.
-constexpr uint64_t kMemoryBytes = uint64_t{256} << 20;
-constexpr const char* kNoHugeMegabytes = "512";
-
-// True if one of the options is there: "--vdev", "--vdev=x", "-l", "-l0".
-bool has_option(const std::vector<std::string>& arguments,
-                std::initializer_list<std::string_view> options) {
-    return std::any_of(arguments.begin() + 1, arguments.end(), [&](const std::string& argument) {
-        return std::any_of(options.begin(), options.end(), [&](std::string_view option) {
-            if (option.starts_with("--")) {
-                return argument == option || argument.starts_with(std::string(option) + "=");
-            }
-            return argument.starts_with(option) && !argument.starts_with("--");
-        });
-    });
-}
 
 uint64_t free_hugepage_bytes() {
     uint64_t total = 0;
@@ -53,28 +34,32 @@ uint64_t free_hugepage_bytes() {
     return total;
 }
 
-void choose_memory(EalArguments& eal) {
+std::string megabytes(uint64_t bytes) {
+    return fmt::format("{} MiB", bytes >> 20);
+}
+
+void choose_memory(EalArguments& eal, const EalMemory& memory) {
     auto& arguments = eal.arguments;
     if (has_option(arguments, {"--no-huge", "--in-memory", "--huge-dir", "--proc-type"})) {
         return;
     }
     const uint64_t available = free_hugepage_bytes();
-    if (available >= kMemoryBytes) {
+    if (available >= memory.hugepage_bytes) {
         arguments.emplace_back("--in-memory");
         eal.choices.push_back(
             fmt::format("memory: hugepages ({} free), --in-memory: no files left behind",
-                        format_size(available)));
+                        megabytes(available)));
         return;
     }
     arguments.emplace_back("--no-huge");
     if (!has_option(arguments, {"-m", "--socket-mem"})) {
-        arguments.insert(arguments.end(), {"-m", kNoHugeMegabytes});
+        arguments.insert(arguments.end(), {"-m", std::to_string(memory.no_huge_megabytes)});
     }
     if (!has_option(arguments, {"--no-shconf", "--file-prefix"})) {
         arguments.emplace_back("--no-shconf");
     }
     eal.choices.push_back(fmt::format("memory: --no-huge ({} of hugepages free, {} wanted)",
-                                      format_size(available), format_size(kMemoryBytes)));
+                                      megabytes(available), megabytes(memory.hugepage_bytes)));
 }
 
 // The main lcore floats over all allowed cores: two of these programs started alike
@@ -114,16 +99,32 @@ std::string first_mlx5_device() {
     return found;
 }
 
-void choose_device(EalArguments& eal) {
+}  // namespace
+
+bool has_option(const std::vector<std::string>& arguments,
+                std::initializer_list<std::string_view> options) {
+    return std::any_of(arguments.begin() + 1, arguments.end(), [&](const std::string& argument) {
+        return std::any_of(options.begin(), options.end(), [&](std::string_view option) {
+            if (option.starts_with("--")) {
+                return argument == option || argument.starts_with(std::string(option) + "=");
+            }
+            return argument.starts_with(option) && !argument.starts_with("--");
+        });
+    });
+}
+
+void choose_device(EalArguments& eal, const std::string& program) {
     if (has_option(eal.arguments, {"--vdev", "-a", "--allow", "-w", "-b", "--block"})) {
         return;
     }
     const std::string device = first_mlx5_device();
     if (device.empty()) {
-        throw Failure("no port: no mlx5 RDMA device on this machine",
-                      "start the program under the software device: softcx-run --wire switch:NAME "
-                      "tagwire-perf ...; or name a port with EAL arguments before '--', as in "
-                      "--vdev net_memif0,role=client; ./run doctor lists what is there");
+        throw Failure(
+            "no port: no mlx5 RDMA device on this machine",
+            "start the program under the software device: softcx-run --wire switch:NAME " +
+                program +
+                " ...; or name a port with EAL arguments before '--', as in "
+                "--vdev net_memif0,role=client; ./run doctor lists what is there");
     }
     eal.arguments.push_back("--vdev=net_mlx5raw0,ibdev=" + device);
     if (!has_option(eal.arguments, {"--no-pci"})) {
@@ -132,12 +133,9 @@ void choose_device(EalArguments& eal) {
     eal.choices.push_back("port: net_mlx5raw0 on " + device);
 }
 
-}  // namespace
-
-EalArguments complete_eal_arguments(std::vector<std::string> given) {
+EalArguments complete_eal_arguments(std::vector<std::string> given, const EalMemory& memory) {
     EalArguments eal{std::move(given), {}};
-    choose_device(eal);
-    choose_memory(eal);
+    choose_memory(eal, memory);
     choose_cores(eal);
     if (!has_option(eal.arguments, {"--log-level"})) {
         // What the drivers tell at information level is in the path that this program prints.
@@ -150,7 +148,7 @@ EalArguments complete_eal_arguments(std::vector<std::string> given) {
     return eal;
 }
 
-void initialize_eal(const EalArguments& eal) {
+bool initialize_eal(const EalArguments& eal) {
     std::vector<char*> argv;
     std::string line;
     for (const std::string& argument : eal.arguments) {
@@ -159,9 +157,13 @@ void initialize_eal(const EalArguments& eal) {
     }
     argv.push_back(nullptr);
     if (rte_eal_init(static_cast<int>(argv.size()) - 1, argv.data()) < 0) {
+        if (rte_errno == EALREADY) {
+            return false;
+        }
         throw Failure(fmt::format("the EAL did not start: {}", rte_strerror(rte_errno)),
                       "its own messages are above; the arguments were: " + line);
     }
+    return true;
 }
 
-}  // namespace tagwire::perf
+}  // namespace tagwire::port
