@@ -16,12 +16,6 @@ uint64_t kind_flag(MessageKind kind) {
     return kind == MessageKind::kTagged ? TW_TAGGED : TW_MSG;
 }
 
-void count(CompletionCounter* counter, int error) {
-    if (counter != nullptr) [[unlikely]] {
-        counter->ended(error);
-    }
-}
-
 }  // namespace
 
 Endpoint::Arrival Endpoint::arrival_of(const transport::IncomingMessage& message) {
@@ -55,7 +49,7 @@ void Endpoint::complete(ReceiveRequest& request, const Arrival& arrival, int sta
         ++worker_.counters().truncated;
     }
     worker_.counters().receive_errors += error != 0;
-    count(receive_counter_, error);
+    count(Counted::kReceive, error);
     ReceiveRequest* const parent = request.parent;
     Completion* completion = nullptr;
     if (error == 0 && request.silent) {
@@ -85,7 +79,7 @@ void Endpoint::complete_cancelled(ReceiveRequest& request) noexcept {
     completion.entry.source = TW_ADDR_NOTAVAIL;
     completion.error = ECANCELED;
     ++worker_.counters().receive_errors;
-    count(receive_counter_, ECANCELED);
+    count(Counted::kReceive, ECANCELED);
     worker_.receives().release(&request);
 }
 
@@ -100,7 +94,7 @@ void Endpoint::write_sent(SendRequest& request, int status) noexcept {
     completion.message_length = request.operation.header.length;
     completion.error = -status;
     completion.provider_error = -status;
-    count(send_counter_, -status);
+    count(Counted::kSend, -status);
 }
 
 void Endpoint::send_done(SendRequest& request, int status) noexcept {
@@ -112,7 +106,7 @@ void Endpoint::send_done(SendRequest& request, int status) noexcept {
     }
     if (status == 0 && request.silent) {
         send_cq_->unreserve();
-        count(send_counter_, 0);
+        count(Counted::kSend, 0);
     } else {
         write_sent(request, status);
     }

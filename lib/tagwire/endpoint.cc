@@ -20,6 +20,9 @@ constexpr uint32_t kUnexpectedClasses = 4;
 // Untagged receives differ in their source alone: any, a peer, a key.
 constexpr uint32_t kUntaggedClasses = 3;
 
+constexpr uint64_t kCountedFlags[kCountedEvents] = {TW_SEND,  TW_RECV,        TW_READ,
+                                                    TW_WRITE, TW_REMOTE_READ, TW_REMOTE_WRITE};
+
 }  // namespace
 
 Endpoint::Endpoint(Worker& worker, uint16_t number, const tw_ep_attr& attr)
@@ -88,20 +91,23 @@ int Endpoint::bind(CompletionCounter& counter, uint64_t flags) {
     if (&counter.worker() != &worker_) {
         return refuse(EINVAL, "tw_ep_bind_cntr: the counter belongs to another worker");
     }
-    if (flags == 0 || (flags & ~(TW_SEND | TW_RECV)) != 0) {
-        return refuse(EINVAL, "tw_ep_bind_cntr: flags are TW_SEND, TW_RECV or both");
+    uint64_t left = flags;
+    for (size_t i = 0; i < kCountedEvents; ++i) {
+        if ((flags & kCountedFlags[i]) != 0 && counters_[i] != nullptr) {
+            return refuse(EBUSY, "tw_ep_bind_cntr: the endpoint has a counter for that already");
+        }
+        left &= ~kCountedFlags[i];
     }
-    if (((flags & TW_SEND) != 0 && send_counter_ != nullptr) ||
-        ((flags & TW_RECV) != 0 && receive_counter_ != nullptr)) {
-        return refuse(EBUSY, "tw_ep_bind_cntr: the endpoint has a counter for that already");
+    if (flags == 0 || left != 0) {
+        return refuse(EINVAL,
+                      "tw_ep_bind_cntr: flags are TW_SEND, TW_RECV, TW_READ, TW_WRITE, "
+                      "TW_REMOTE_READ and TW_REMOTE_WRITE");
     }
-    if ((flags & TW_SEND) != 0) {
-        counter.bind();
-        send_counter_ = &counter;
-    }
-    if ((flags & TW_RECV) != 0) {
-        counter.bind();
-        receive_counter_ = &counter;
+    for (size_t i = 0; i < kCountedEvents; ++i) {
+        if ((flags & kCountedFlags[i]) != 0) {
+            counter.bind();
+            counters_[i] = &counter;
+        }
     }
     return 0;
 }
@@ -211,6 +217,7 @@ int Endpoint::close() {
             return close_busy();
         }
         abandon_messages();
+        worker_.remote_memory().closing(*this);
         if (const int error = worker_.transport().close_endpoint(number_); error != 0) {
             return close_busy();
         }
@@ -227,11 +234,10 @@ int Endpoint::close() {
     if (receive_cq_ != nullptr) {
         receive_cq_->unbind();
     }
-    if (send_counter_ != nullptr) {
-        send_counter_->unbind();
-    }
-    if (receive_counter_ != nullptr) {
-        receive_counter_->unbind();
+    for (CompletionCounter* counter : counters_) {
+        if (counter != nullptr) {
+            counter->unbind();
+        }
     }
     return 0;
 }

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "lib/match/posted_queue.h"
@@ -22,6 +23,10 @@
 #include "tagwire/endpoint.h"
 
 namespace tagwire {
+
+// What a counter may be bound for.
+enum class Counted : uint8_t { kSend, kReceive, kRead, kWrite, kRemoteRead, kRemoteWrite };
+inline constexpr size_t kCountedEvents = 6;
 
 class Endpoint {
   public:
@@ -59,8 +64,20 @@ class Endpoint {
     bool is_busy(tw_addr address) const;
     void allow_key(transport::KeyDigest key);
 
+    // Of layers that send with the worker's transport: operations that are not completed keep
+    // the endpoint open.
+    void operation_began() { ++sends_; }
+    void operation_ended() { --sends_; }
+    void count(Counted what, int error) noexcept {
+        if (CompletionCounter* counter = counters_[static_cast<size_t>(what)]) [[unlikely]] {
+            counter->ended(error);
+        }
+    }
+
     // 0 and the peer of an address, or a negative errno.
     int peer_for(tw_addr address, transport::PeerId* peer) noexcept;
+
+    std::span<const transport::PeerId> peers() const { return peers_; }
 
     MatchCounters match_counters() const;
 
@@ -137,8 +154,7 @@ class Endpoint {
     Worker& worker_;
     CompletionQueue* send_cq_ = nullptr;
     CompletionQueue* receive_cq_ = nullptr;
-    CompletionCounter* send_counter_ = nullptr;
-    CompletionCounter* receive_counter_ = nullptr;
+    CompletionCounter* counters_[kCountedEvents] = {};
     bool enabled_ = false;
     uint16_t number_;
     uint32_t sends_ = 0;      // not completed

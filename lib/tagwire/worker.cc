@@ -24,6 +24,9 @@ int Worker::progress() noexcept {
     if (!blocked_.empty()) [[unlikely]] {
         resume_blocked();
     }
+    if (stalled_ != nullptr) [[unlikely]] {
+        stalled_->resume();
+    }
     return static_cast<int>(count);
 }
 
@@ -114,7 +117,9 @@ uint64_t Worker::deadline() const {
     const bool ready = std::any_of(blocked_.begin(), blocked_.end(), [](const Endpoint* endpoint) {
         return endpoint->receive_queue().has_room();
     });
-    return ready ? clock_->now_ns() : transport_->next_deadline_ns();
+    return ready || (stalled_ != nullptr && stalled_->can_resume())
+               ? clock_->now_ns()
+               : transport_->next_deadline_ns();
 }
 
 uint16_t Worker::free_endpoint_number() const {

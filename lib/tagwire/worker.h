@@ -61,8 +61,8 @@ class Worker {
     uint64_t now_ns() noexcept { return clock_->now_ns(); }
     int stats(tw_stat* stats, int count) const;
 
-    // Entries that a completion queue for everything needs.
-    uint32_t all_operations() const { return sends_.capacity() + receives_.capacity(); }
+    // Entries that a completion queue for everything needs: messages and remote memory.
+    uint32_t all_operations() const { return 2 * sends_.capacity() + receives_.capacity(); }
 
     Pool<SendRequest>& sends() { return sends_; }
     Pool<ReceiveRequest>& receives() { return receives_; }
@@ -75,6 +75,10 @@ class Worker {
     void set_handler(transport::MessageKind kind, KindHandler* handler) {
         handlers_[static_cast<size_t>(kind)] = handler;
     }
+
+    KindHandler& remote_memory() { return *remote_memory_; }
+    // The layer has messages that wait for room somewhere; nullptr: no longer.
+    void set_stalled(KindHandler* handler) { stalled_ = handler; }
 
     // To be resumed in each turn until nothing waits.
     void add_blocked(Endpoint& endpoint);
@@ -136,9 +140,11 @@ class Worker {
     std::vector<PeerEntry> peers_;  // by PeerId
     CoreCounters counters_;
     std::vector<Endpoint*> blocked_;
+    KindHandler* stalled_ = nullptr;
     std::array<transport::Event, 64> events_;  // of one turn; here so that none is cleared
     KindHandler* handlers_[wire::kMessageKinds] = {};
     // Cold from here on.
+    std::unique_ptr<KindHandler> remote_memory_;
     std::vector<Endpoint*> endpoints_;
     std::unique_ptr<transport::PacketIo> port_;
     std::unique_ptr<UserNic> user_nic_;

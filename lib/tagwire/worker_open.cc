@@ -156,6 +156,12 @@ Worker::Worker(const tw_worker_attr& attr, uint64_t seed)
       address_(to_transport(attr.address)),
       match_seed_(seed) {
     address_.endpoint = 0;
+    remote_memory_ = make_remote_memory(*this);
+    for (uint8_t kind = 0; kind < wire::kMessageKinds; ++kind) {
+        if (wire::is_remote_memory(static_cast<transport::MessageKind>(kind))) {
+            handlers_[kind] = remote_memory_.get();
+        }
+    }
 }
 
 int Worker::make_transport(const tw_worker_attr& attr) {

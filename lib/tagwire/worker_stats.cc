@@ -39,6 +39,8 @@ int Worker::stats(tw_stat* stats, int count) const {
     for (const tw_stat& stat : core) {
         add(stat);
     }
+    total += remote_memory_->stats(total < count ? stats + total : nullptr,
+                                   total < count ? count - total : 0);
     const transport::Counters& counters = transport_->counters();
     for (size_t i = 0; i < transport::kCounters; ++i) {
         const auto counter = static_cast<transport::Counter>(i);

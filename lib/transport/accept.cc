@@ -85,6 +85,20 @@ void Engine::drop(IncomingMessage& message, uint16_t notes, uint16_t refusal) no
     free_message(&message);
 }
 
+bool Engine::revoke(IncomingMessage& message, uint16_t error) noexcept {
+    if (message.is(kLost) || message.received == message.limit) {
+        return false;
+    }
+    Session& s = sessions_[message.peer];
+    stop_expecting(s, message);
+    --s.receives;
+    message.receive = nullptr;
+    message.refusal = error;
+    answer(s, message, 0, wire::kGrantRefused | wire::kGrantFinal);
+    free_message(&message);
+    return true;
+}
+
 // Tells the sender what it waits for: how far it may send, and the notes that it wants.
 void Engine::answer(Session& s, IncomingMessage& message, uint32_t granted,
                     uint16_t flags) noexcept {
@@ -95,6 +109,10 @@ void Engine::answer(Session& s, IncomingMessage& message, uint32_t granted,
     }
     if ((wants & kWantsDeliveryNote) != 0) {
         wanted |= wire::kGrantDelivered | wire::kGrantRefused;
+    }
+    if (message.header.kind == MessageKind::kGetRequest ||
+        message.header.kind == MessageKind::kAtomicRequest) {
+        wanted |= wire::kGrantRefused;  // instead of the reply
     }
     if ((flags & wire::kGrantFinal) != 0 && awaits_grant(s, message)) {
         wanted |= wire::kGrantFinal | wire::kGrantRefused;

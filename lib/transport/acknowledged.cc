@@ -96,6 +96,7 @@ void Engine::messages_done(Session& s, SendOperation& first, uint32_t count) noe
     }
     (previous != nullptr ? previous->state.next : s.oldest) = next;
     (next != nullptr ? next->state.previous : s.newest) = previous;
+    finish_markers(s);
 }
 
 void Engine::packet_of_message_done(Session& s, SendOperation& operation) noexcept {
@@ -104,13 +105,28 @@ void Engine::packet_of_message_done(Session& s, SendOperation& operation) noexce
 }
 
 void Engine::finish_if_done(Session& s, SendOperation& operation) noexcept {
-    const auto& state = operation.state;
-    if (state.unacked_packets == 0 && state.sent == state.end && state.awaited == 0) {
-        finish_send(s, operation, -int{state.refusal});
+    if (is_done(operation)) {
+        finish_send(s, operation, -int{operation.state.refusal});
+        finish_markers(s);
     }
 }
 
-void Engine::finish_send(Session& s, SendOperation& operation, int status) noexcept {
+int Engine::answered(SendOperation& operation) noexcept {
+    operation.state.awaited =
+        static_cast<uint8_t>(operation.state.awaited & ~SendOperation::kAnswer);
+    if (operation.state.ended || !is_done(operation)) {
+        return 0;
+    }
+    Session& s = sessions_[operation.state.peer];
+    unlink_send(s, operation);
+    finish_markers(s);
+    if (s.unsent != nullptr) {
+        make_ready(s);  // one with a fence may have waited for it
+    }
+    return 1;
+}
+
+void Engine::unlink_send(Session& s, SendOperation& operation) noexcept {
     leave_transfers(s, operation);
     if (operation.state.indexed) {
         outgoing_.erase(&operation);
@@ -119,6 +135,20 @@ void Engine::finish_send(Session& s, SendOperation& operation, int status) noexc
     SendOperation* const previous = operation.state.previous;
     (previous != nullptr ? previous->state.next : s.oldest) = next;
     (next != nullptr ? next->state.previous : s.newest) = previous;
+}
+
+void Engine::finish_markers(Session& s) noexcept {
+    while (s.oldest != nullptr && s.oldest->state.marker) [[unlikely]] {
+        if (s.unsent == s.oldest) {
+            s.unsent = s.oldest->state.next;
+        }
+        finish_send(s, *s.oldest, 0);
+    }
+}
+
+void Engine::finish_send(Session& s, SendOperation& operation, int status) noexcept {
+    unlink_send(s, operation);
+    operation.state.ended = true;
     Event event;
     event.type = EventType::kSendDone;
     event.status = status;
@@ -140,8 +170,8 @@ void Engine::receive_grant(Session& s, const wire::GrantHeader& grant) noexcept 
     if ((flags & wire::kGrantRefused) != 0) {
         state.awaited = 0;
         state.refusal = grant.status;
-    }
-    if ((flags & wire::kGrantFinal) != 0) {
+        state.end = state.sent;  // whatever was granted before
+    } else if ((flags & wire::kGrantFinal) != 0) {
         state.end = std::max(state.sent, state.granted);
     }
     make_ready(s);

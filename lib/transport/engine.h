@@ -45,10 +45,13 @@ class Engine final : public Transport {
     KeyDigest key_of(PeerId peer) const override { return sessions_[peer].key; }
     bool is_busy(PeerId peer) const override { return sessions_[peer].busy(); }
     int send(PeerId peer, SendOperation& operation) noexcept override;
+    int answered(SendOperation& operation) noexcept override;
+    int mark(PeerId peer, SendOperation& operation) noexcept override;
     int accept(IncomingMessage& message, ReceiveOperation& operation) noexcept override;
     void keep(IncomingMessage& message) noexcept override;
     void discard(IncomingMessage& message) noexcept override;
     void refuse(IncomingMessage& message, uint16_t error) noexcept override;
+    bool revoke(IncomingMessage& message, uint16_t error) noexcept override;
     uint32_t poll(std::span<Event> events) noexcept override;
     uint64_t next_deadline_ns() const noexcept override;
     bool quiesce() noexcept override;
@@ -132,6 +135,12 @@ class Engine final : public Transport {
     void messages_done(Session& s, SendOperation& first, uint32_t count) noexcept;
     void packet_of_message_done(Session& s, SendOperation& operation) noexcept;
     void finish_send(Session& s, SendOperation& operation, int status) noexcept;
+    void unlink_send(Session& s, SendOperation& operation) noexcept;
+    void finish_markers(Session& s) noexcept;
+    static bool is_done(const SendOperation& operation) noexcept {
+        const auto& state = operation.state;
+        return state.unacked_packets == 0 && state.sent == state.end && state.awaited == 0;
+    }
     void receive_grant(Session& s, const wire::GrantHeader& grant) noexcept;
     void finish_if_done(Session& s, SendOperation& operation) noexcept;
     void leave_transfers(Session& s, SendOperation& operation) noexcept;
@@ -145,6 +154,7 @@ class Engine final : public Transport {
 
     // send.cc
     enum class Step : uint8_t { kSent, kNothing, kNoBuffer };
+    void append(Session& s, SendOperation& operation) noexcept;
     void transmit() noexcept;
     bool transmit_session(Session& s) noexcept;
     Step transmit_next(Session& s) noexcept;

@@ -21,7 +21,8 @@ bool may_be_record(const MessageHeader& header) noexcept {
 uint8_t awaited_notes(const MessageHeader& header) noexcept {
     return static_cast<uint8_t>(
         ((header.flags & kWantsMatchNote) != 0 ? wire::kGrantMatched : 0) |
-        ((header.flags & kWantsDeliveryNote) != 0 ? wire::kGrantDelivered : 0));
+        ((header.flags & kWantsDeliveryNote) != 0 ? wire::kGrantDelivered : 0) |
+        ((header.flags & kWantsAnswer) != 0 ? SendOperation::kAnswer : 0));
 }
 
 uint64_t total_of(const SendOperation& operation) noexcept {
@@ -60,6 +61,25 @@ int Engine::send(PeerId peer, SendOperation& operation) noexcept {
         operation.state.record_length = UINT32_MAX;
         operation.state.awaited = awaited_notes(operation.header);
     }
+    append(s, operation);
+    count(Counter::tx_messages);
+    return 0;
+}
+
+int Engine::mark(PeerId peer, SendOperation& operation) noexcept {
+    Session& s = sessions_[peer];
+    if (s.oldest == nullptr) {
+        return 1;
+    }
+    operation.state = {};
+    operation.state.marker = true;
+    operation.state.record_length = UINT32_MAX;
+    append(s, operation);
+    return 0;
+}
+
+// To the end of what is to be sent.
+void Engine::append(Session& s, SendOperation& operation) noexcept {
     operation.state.previous = s.newest;
     (s.newest != nullptr ? s.newest->state.next : s.oldest) = &operation;
     s.newest = &operation;
@@ -67,8 +87,6 @@ int Engine::send(PeerId peer, SendOperation& operation) noexcept {
         s.unsent = &operation;
     }
     make_ready(s);
-    count(Counter::tx_messages);
-    return 0;
 }
 
 void Engine::transmit() noexcept {
@@ -155,6 +173,9 @@ Engine::Step Engine::transmit_grant(Session& s) noexcept {
 
 // New messages and transfers take turns, so that neither waits for all of the other.
 Engine::Step Engine::transmit_new(Session& s) noexcept {
+    while (s.unsent != nullptr && s.unsent->state.marker) [[unlikely]] {
+        s.unsent = s.unsent->state.next;
+    }
     if (s.transfers != nullptr && (s.transfer_turn || s.unsent == nullptr)) [[unlikely]] {
         s.transfer_turn = false;
         return transmit_transfer(s);

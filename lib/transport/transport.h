@@ -33,8 +33,9 @@ namespace tagwire::transport {
 using PeerId = uint32_t;
 inline constexpr PeerId kNoPeer = UINT32_MAX;
 
-inline constexpr uint32_t kMaxIov = 8;
-inline constexpr uint64_t kMaxMessageSize = uint64_t{1} << 30;
+// Of what a user may send, and of that with the head of an operation before it.
+inline constexpr uint32_t kMaxIov = 9;
+inline constexpr uint64_t kMaxMessageSize = (uint64_t{1} << 30) + 64;
 
 // A digest of an authorization key. Peers with different keys are different peers.
 using KeyDigest = uint64_t;
@@ -55,6 +56,7 @@ enum MessageFlags : uint8_t {
     kWantsMatchNote = 1u << 1,     // kSendDone only after a receive took it, or it was discarded
     kWantsDeliveryNote = 1u << 2,  // kSendDone only after the other core processed it
     kFence = 1u << 3,  // sends only: waits until every earlier message to the peer is done
+    kWantsAnswer = 1u << 4,  // sends only: not done before answered()
 };
 
 // A send in progress. Owned by the caller and left untouched from send() to its
@@ -78,11 +80,14 @@ struct SendOperation {
         uint32_t unacked_packets = 0;
         PeerId peer = kNoPeer;
         uint16_t refusal = 0;    // errno with which the receiver refused it
-        uint8_t awaited = 0;     // wire::GrantFlags that must come before it is done
+        uint8_t awaited = 0;     // wire::GrantFlags that must come before it is done, or kAnswer
+        bool ended = false;      // its kSendDone is on the way, or was
+        bool marker = false;     // no message: done when everything before it is
         bool indexed = false;    // a grant may come for it
         bool announces = false;  // all but its first packet waits for a grant
         bool transfers = false;  // in the list of those with granted bytes to send
     } state;
+    static constexpr uint8_t kAnswer = 1u << 7;
 };
 
 // A receive in progress. Owned by the caller from accept() to its kReceiveDone.
@@ -176,6 +181,14 @@ class Transport {
     // Queues a message. 0, or -EAGAIN (progress first), -EMSGSIZE, -EINVAL: no effect then.
     virtual int send(PeerId peer, SendOperation& operation) noexcept = 0;
 
+    // A send with kWantsAnswer got what it was sent for. 1 = done already: no event follows.
+    // 0 = kSendDone will follow.
+    virtual int answered(SendOperation& operation) noexcept = 0;
+
+    // No message: kSendDone comes once everything sent to the peer before it is done. 1 = nothing is
+    // outstanding: no event follows. Only `user` and `header.kind` of the operation are used.
+    virtual int mark(PeerId peer, SendOperation& operation) noexcept = 0;
+
     // Gives an announced message its buffer. 1 = done already: no event follows, the
     // message is gone. 0 = kReceiveDone will follow. -ECONNRESET: the message was lost
     // meanwhile; the operation is not taken, and its kMessageLost is on the way.
@@ -190,6 +203,10 @@ class Transport {
 
     // As discard, and a sender that wants a note gets `error` (a positive errno) as status.
     virtual void refuse(IncomingMessage& message, uint16_t error) noexcept = 0;
+
+    // Takes an accepted message's buffer back: nothing more is placed there. True: as after refuse(),
+    // and no kReceiveDone follows. False: it was placed already, and its kReceiveDone is on the way.
+    virtual bool revoke(IncomingMessage& message, uint16_t error) noexcept = 0;
 
     // One turn: timers, a burst of received packets, acknowledgements, a burst of
     // sending. Returns the number of events written.

@@ -103,6 +103,9 @@ enum class MessageKind : uint8_t {
     kConnection = 7,
 };
 inline constexpr uint8_t kMessageKinds = 8;
+constexpr bool is_remote_memory(MessageKind kind) noexcept {
+    return kind >= MessageKind::kPut && kind <= MessageKind::kAtomicReply;
+}
 
 // kFirst: the kind in the low four bits, then these.
 enum FirstFlags : uint16_t {

@@ -72,6 +72,9 @@ class FakeTransport final : public transport::Transport {
     void keep(transport::IncomingMessage& message) noexcept override;
     void discard(transport::IncomingMessage& message) noexcept override;
     void refuse(transport::IncomingMessage& message, uint16_t error) noexcept override;
+    int answered(transport::SendOperation&) noexcept override { return 1; }
+    int mark(transport::PeerId, transport::SendOperation&) noexcept override { return 1; }
+    bool revoke(transport::IncomingMessage&, uint16_t) noexcept override { return false; }
     uint32_t poll(std::span<transport::Event> events) noexcept override;
     uint64_t next_deadline_ns() const noexcept override { return 77; }
     bool quiesce() noexcept override { return quiet; }

@@ -77,7 +77,8 @@ void SimPeer::drain() {
     for (;;) {
         const ssize_t count = tw_cq_read(cq, &entry, 1);
         if (count == 1) {
-            ((entry.flags & TW_SEND) != 0 ? sent : received).push_back(entry);
+            constexpr uint64_t kOwn = TW_SEND | TW_WRITE | TW_READ | TW_FLUSH;
+            ((entry.flags & kOwn) != 0 ? sent : received).push_back(entry);
         } else if (count == -TW_EAVAIL) {
             tw_cq_error error;
             ASSERT_EQ(tw_cq_readerr(cq, &error), 1);

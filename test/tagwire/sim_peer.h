@@ -55,7 +55,8 @@ class SimPeer {
     }
     uint64_t sends() const { return tw_cntr_read(send_counter); }
 
-    // Completions in their order, receives and sends apart; errors of both.
+    // Completions in their order: what peers did (receives, puts with data), and what was begun
+    // here (sends, operations on remote memory); errors of both.
     std::vector<tw_cq_entry> received;
     std::vector<tw_cq_entry> sent;
     std::vector<tw_cq_error> errors;

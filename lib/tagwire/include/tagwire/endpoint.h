@@ -26,7 +26,9 @@ int tw_ep_bind_av(tw_ep* ep, tw_av* av);
 /* TW_SEND and/or TW_RECV; with TW_SELECTIVE_COMPLETION only operations with TW_COMPLETION, and
  * errors, have an entry. */
 int tw_ep_bind_cq(tw_ep* ep, tw_cq* cq, uint64_t flags);
-int tw_ep_bind_cntr(tw_ep* ep, tw_cntr* cntr, uint64_t flags); /* TW_SEND and/or TW_RECV */
+/* Any of TW_SEND, TW_RECV; TW_WRITE (puts, atomics), TW_READ (gets, fetching atomics);
+ * TW_REMOTE_WRITE, TW_REMOTE_READ (the same, of peers to any region, through this endpoint). */
+int tw_ep_bind_cntr(tw_ep* ep, tw_cntr* cntr, uint64_t flags);
 int tw_ep_enable(tw_ep* ep);
 int tw_ep_name(const tw_ep* ep, struct tw_address* address);
 

@@ -9,11 +9,14 @@
 #ifndef TAGWIRE_H
 #define TAGWIRE_H
 
+#include <tagwire/atomic.h>
 #include <tagwire/av.h>
 #include <tagwire/cntr.h>
 #include <tagwire/cq.h>
 #include <tagwire/endpoint.h>
+#include <tagwire/mr.h>
 #include <tagwire/msg.h>
+#include <tagwire/rma.h>
 #include <tagwire/tagged.h>
 #include <tagwire/types.h>
 #include <tagwire/worker.h>

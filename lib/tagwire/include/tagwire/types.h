@@ -17,6 +17,7 @@ typedef struct tw_av tw_av;         /* address vector */
 typedef struct tw_cq tw_cq;         /* completion queue */
 typedef struct tw_cntr tw_cntr;     /* completion counter */
 typedef struct tw_ep tw_ep;         /* endpoint */
+typedef struct tw_mr tw_mr;         /* region of memory for peers */
 
 /*
  * What an operation asks for, and what a completion says of it. Names and meaning are those of
@@ -47,6 +48,12 @@ typedef struct tw_ep tw_ep;         /* endpoint */
 #define TW_CLAIM (1ull << 27)
 #define TW_DISCARD (1ull << 28)
 #define TW_AUTH_KEY (1ull << 29)
+#define TW_FLUSH (1ull << 30)        /* of a completion: tw_ep_flush */
+#define TW_RMA_EVENT (1ull << 31)    /* tw_mr_open: accesses of peers are counted */
+#define TW_FETCH_ATOMIC (1ull << 32) /* tw_atomic_valid only, as the next one */
+#define TW_COMPARE_ATOMIC (1ull << 33)
+#define TW_MR_REQUESTED_KEY (1ull << 34)
+#define TW_MR_OFFSET (1ull << 35) /* remote addresses count from the start of the region */
 
 /* The context of a peek that claims, and of the receive that takes the message: memory of the
  * caller until that receive was posted. Its content is the library's. */
