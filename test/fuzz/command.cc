@@ -283,6 +283,8 @@ void write_memory(Session& session, Input& input) {
     std::copy(bytes.begin(), bytes.end(), session.memory() + at);
 }
 
+}  // namespace
+
 void run(Input& input) {
     Session session;
     require(session.open(), "a context opens");
@@ -311,12 +313,4 @@ void run(Input& input) {
     }
 }
 
-}  // namespace
 }  // namespace softcx::fuzz
-
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-    softcx::fuzz::choose_log_level();
-    softcx::fuzz::Input input(data, size);
-    softcx::fuzz::run(input);
-    return 0;
-}

@@ -86,6 +86,8 @@ void receive(const Setup& setup, const FlowMatch& match, const std::vector<uint8
     }
 }
 
+}  // namespace
+
 void run(Input& input) {
     const auto setup = input.take<Setup>();
     const FlowMatch match = make_match(input, setup.headers);
@@ -101,12 +103,4 @@ void run(Input& input) {
         receive(setup, match, bytes);
 }
 
-}  // namespace
 }  // namespace softcx::fuzz
-
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-    softcx::fuzz::choose_log_level();
-    softcx::fuzz::Input input(data, size);
-    softcx::fuzz::run(input);
-    return 0;
-}

@@ -58,4 +58,7 @@ inline void require(bool condition, const char* what) {
     std::abort();
 }
 
+// A target: what it does with one input.
+void run(Input& input);
+
 }  // namespace softcx::fuzz

@@ -23,6 +23,8 @@ void repair(std::vector<uint8_t>& message, uint8_t attributes) {
     std::memcpy(message.data(), &header, sizeof(header));
 }
 
+}  // namespace
+
 void run(Input& input) {
     Session session;
     require(session.open(), "a context opens");
@@ -48,12 +50,4 @@ void run(Input& input) {
     }
 }
 
-}  // namespace
 }  // namespace softcx::fuzz
-
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-    softcx::fuzz::choose_log_level();
-    softcx::fuzz::Input input(data, size);
-    softcx::fuzz::run(input);
-    return 0;
-}

@@ -27,15 +27,12 @@ void cut(const std::vector<uint8_t>& frame, const OffloadHeader& header) {
 }
 
 }  // namespace
-}  // namespace softcx::fuzz
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-    using namespace softcx;
-    fuzz::Input input(data, size);
+void run(Input& input) {
     const auto header = input.take<OffloadHeader>();
     const auto tag = input.take<VlanTag>();
     std::vector<uint8_t> frame = input.take_bytes(65536);
-    fuzz::cut(frame, header);
+    cut(frame, header);
     finish_checksum(frame.data(), static_cast<uint32_t>(frame.size()), header.checksum_start,
                     header.checksum_offset);
     if (frame.size() >= 12) {
@@ -43,5 +40,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         room.insert(room.end(), frame.begin(), frame.end());
         insert_tag(room.data() + 4, static_cast<uint32_t>(frame.size()), tag);
     }
-    return 0;
 }
+
+}  // namespace softcx::fuzz

@@ -25,21 +25,21 @@ void read_all(PcapReader& reader, size_t bytes) {
 }
 
 }  // namespace
-}  // namespace softcx::fuzz
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-    using namespace softcx;
-    fuzz::choose_log_level();
+void run(Input& input) {
+    const std::vector<uint8_t> data = input.take_bytes(input.left());
     const int fd = ::memfd_create("pcap", MFD_CLOEXEC);
-    fuzz::require(::write(fd, data, size) == static_cast<ssize_t>(size), "a memory file");
+    require(::write(fd, data.data(), data.size()) == static_cast<ssize_t>(data.size()),
+            "a memory file");
     ::lseek(fd, 0, SEEK_SET);
     std::string error;
     const std::unique_ptr<PcapReader> reader = PcapReader::adopt(fd, "input", &error);
-    fuzz::require((reader == nullptr) == !error.empty(), "what is refused has a reason");
+    require((reader == nullptr) == !error.empty(), "what is refused has a reason");
     if (reader != nullptr) {
-        fuzz::read_all(*reader, size);
+        read_all(*reader, data.size());
         reader->rewind();
-        fuzz::read_all(*reader, size);
+        read_all(*reader, data.size());
     }
-    return 0;
 }
+
+}  // namespace softcx::fuzz

@@ -50,6 +50,8 @@ void arrive(Wire& far, Input& input) {
     }
 }
 
+}  // namespace
+
 void run(Input& input) {
     const auto setup = input.take<Setup>();
     Rig rig{0, "pair"};
@@ -102,12 +104,4 @@ void run(Input& input) {
     }
 }
 
-}  // namespace
 }  // namespace softcx::fuzz
-
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-    softcx::fuzz::choose_log_level();
-    softcx::fuzz::Input input(data, size);
-    softcx::fuzz::run(input);
-    return 0;
-}
