@@ -64,6 +64,7 @@ def every_test(suite):
 
 def run_module(source, module, pipe, done):
     """The child: as tests/run_tests.py prepares it, but with our recorder."""
+    importlib.import_module('pyverbs')  # the installed one: the source tree has a folder of that name
     sys.path[:0] = [os.path.join(source, 'tests'), source]
     sys.argv[1:] = []
     from args_parser import parser
