@@ -27,6 +27,14 @@ const char* describe(const Completion& completion) {
             return "the peer's endpoint does not have this authorization key";
         case ENOMSG:
             return "no message that the peek asks for is here";
+        case ENOKEY:
+            return "the target has no region with this key, or closed it before the operation "
+                   "ended";
+        case EACCES:
+            return "the target's region does not give this right (TW_REMOTE_READ, "
+                   "TW_REMOTE_WRITE)";
+        case EFAULT:
+            return "the remote address and length reach beyond the target's region";
         case EHOSTUNREACH:
             return "no station answers for the peer's IP address (ARP)";
         case ECANCELED:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the kinds for remote memory carry in front of their payload (doc/protocol.md, 9).
+// What the kinds for remote memory carry in front of their payload (doc/protocol.md, 7).
 // Tag and data of their messages: put, get request, atomic request: key and address;
 // replies: the id of the request, and with kHasData the status in place of a payload.
 #pragma once

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstring>
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -61,8 +62,9 @@ class Memory {
 
 class RmaPair : public SimPair {
   protected:
-    void write(const std::string& payload, const Memory& to, size_t offset,
-               void* context = nullptr) {
+    // The payload is kept.
+    void write(const std::string& bytes, const Memory& to, size_t offset, void* context = nullptr) {
+        const std::string& payload = payloads.emplace_back(bytes);
         a.posted(tw_write(a.ep, payload.data(), payload.size(), a.address_of(b), to.address(offset),
                           to.key(), context));
     }
@@ -84,6 +86,8 @@ class RmaPair : public SimPair {
         EXPECT_EQ(b.stat(counter), 1u) << counter;
         a.errors.clear();
     }
+
+    std::deque<std::string> payloads;
 };
 
 }  // namespace tagwire::test

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The order of one peer's operations: against a model that executes them one by one.
+#include <algorithm>
+#include <deque>
+
+#include "test/rma/rma_fixture.h"
+
+namespace tagwire::test {
+namespace {
+
+class Order : public RmaPair {
+  protected:
+    static constexpr size_t kSize = 100'000;
+    static constexpr size_t kLongestPut = 65'536;  // longer ones may overtake each other
+    static constexpr size_t kLongestGet = 1'024;   // longer ones may see later puts
+
+    struct Expected {
+        std::string found;
+        std::string expected;
+    };
+
+    uint64_t below(uint64_t bound) { return simulator.below(bound); }
+    size_t some_length(size_t most) {
+        return 1 + below(below(3) == 0 ? most : std::min<size_t>(most, 200));
+    }
+
+    void random_operation(Memory& memory) {
+        const tw_addr to = a.address_of(b);
+        switch (below(4)) {
+            case 0: {
+                const size_t length = some_length(kLongestPut), at = below(kSize - length);
+                const std::string& payload = payloads.emplace_back(pattern(++count, length));
+                shadow.replace(at, length, payload);
+                a.posted(tw_write(a.ep, payload.data(), length, to, memory.address(at),
+                                  memory.key(), nullptr));
+                break;
+            }
+            case 1: {
+                const size_t length = some_length(kLongestPut), at = below(kSize - length);
+                const std::string& payload = payloads.emplace_back(pattern(++count, length));
+                shadow.replace(at, length, payload);
+                a.posted(tw_writedata(a.ep, payload.data(), length, data_sent++, to,
+                                      memory.address(at), memory.key(), nullptr));
+                break;
+            }
+            case 2: {
+                const size_t length = some_length(kLongestGet), at = below(kSize - length);
+                Expected& get = reads.emplace_back();
+                get.found.assign(length, '.');
+                get.expected = shadow.substr(at, length);
+                a.posted(tw_read(a.ep, get.found.data(), length, to, memory.address(at),
+                                 memory.key(), nullptr));
+                break;
+            }
+            default: {
+                const size_t at = 8 * below(kSize / 8);
+                const uint64_t operand = below(1000);
+                Expected& fetch = reads.emplace_back();
+                fetch.found.assign(8, '.');
+                fetch.expected = shadow.substr(at, 8);
+                uint64_t value;
+                std::memcpy(&value, shadow.data() + at, 8);
+                value += operand;
+                std::memcpy(shadow.data() + at, &value, 8);
+                a.posted(tw_fetch_atomic(a.ep, &operand, 1, fetch.found.data(), to,
+                                         memory.address(at), memory.key(), TW_UINT64, TW_SUM,
+                                         nullptr));
+            }
+        }
+    }
+
+    std::string shadow = std::string(kSize, '\0');
+    std::deque<Expected> reads;
+    uint64_t data_sent = 0;
+    uint64_t count = 0;
+};
+
+TEST_F(Order, random_operations_take_effect_one_after_the_other) {
+    Memory memory(b, kSize);
+    simulator.faults.loss = 0.01;
+    simulator.faults.duplication = 0.01;
+    simulator.faults.reordering = 0.02;
+    for (int round = 0; round < 60; ++round) {
+        for (int i = 0; i < 20; ++i) {
+            random_operation(memory);
+        }
+        if (below(2) == 0) {
+            ASSERT_TRUE(finish());
+        } else {
+            simulator.run_for(below(200'000));
+        }
+    }
+    ASSERT_TRUE(finish());
+    EXPECT_TRUE(a.errors.empty());
+    EXPECT_TRUE(memory.bytes == shadow);
+    for (const Expected& read : reads) {
+        ASSERT_TRUE(read.found == read.expected);
+    }
+    ASSERT_EQ(b.received.size(), data_sent);
+    for (size_t i = 0; i < data_sent; ++i) {
+        ASSERT_EQ(b.received[i].data, i) << "data out of order";
+    }
+    EXPECT_GT(b.stat("rma_waited"), 0u) << "nothing had to wait: the test shows little";
+}
+
+TEST_F(Order, small_put_waits_for_the_large_one_before_it) {
+    Memory memory(b, 1'000'000);
+    const std::string large = pattern(1, 1'000'000), flag = "ready";
+    bool early = false;
+    write(large, memory, 0);
+    write(flag, memory, 0);
+    ASSERT_TRUE(run([&] {
+        early = early || (memory.bytes.compare(0, 5, flag) == 0 &&
+                          memory.bytes.compare(5, 999'995, large, 5, 999'995) != 0);
+        return a.sent.size() == 2;
+    }));
+    EXPECT_FALSE(early);
+    EXPECT_EQ(memory.bytes.substr(0, 5), flag);
+}
+
+TEST_F(Order, large_puts_do_not_wait_for_each_other) {
+    Memory memory(b, 3'000'000);
+    const std::string one = pattern(1, 1'000'000), two = pattern(2, 1'000'000);
+    write(one, memory, 0);
+    write(two, memory, 1'000'000);
+    ASSERT_TRUE(finish());
+    EXPECT_EQ(b.stat("rma_waited"), 0u);
+    EXPECT_EQ(memory.bytes.substr(0, 2'000'000), one + two);
+}
+
+TEST_F(Order, a_peer_that_dies_in_the_middle_leaves_the_rest_to_others) {
+    Memory memory(b, 500'000);
+    SimPeer c{simulator.add_node()};
+    const std::string large = pattern(1, 400'000), small = "small";
+    write(large, memory, 0);
+    write(small, memory, 0);
+    ASSERT_TRUE(run([&] { return b.stat("rma_waited") != 0; }));
+    a.die();
+    a.start();
+    c.posted(tw_write(c.ep, small.data(), small.size(), c.address_of(b), memory.address(450'000),
+                      memory.key(), nullptr));
+    ASSERT_TRUE(run([&] { return c.sent.size() == 1; }));
+    write(small, memory, 450'100);  // the restarted peer
+    ASSERT_TRUE(run([&] { return a.sent.size() == 1; }));
+    EXPECT_EQ(memory.bytes.substr(450'000, 5), small);
+    EXPECT_EQ(memory.bytes.substr(450'100, 5), small);
+}
+
+}  // namespace
+}  // namespace tagwire::test
