@@ -5,6 +5,7 @@
 #include "lib/rma/execute.h"
 #include "lib/rma/remote_memory.h"
 #include "lib/tagwire/calls.h"
+#include "lib/tagwire/guard.h"
 
 using namespace tagwire;
 using wire::AtomicForm;
@@ -14,6 +15,7 @@ namespace {
 constexpr const char* kNoEndpoint = "an atomic call: ep cannot be NULL";
 
 int post(tw_ep* ep, const AtomicCall& call) {
+    const Guard guard(ep->worker());
     return RemoteMemory::of(ep->worker()).atomic(*ep, call);
 }
 

@@ -8,6 +8,7 @@
 #include "lib/rma/remote_memory.h"
 #include "lib/tagwire/attributes.h"
 #include "lib/tagwire/error.h"
+#include "lib/tagwire/guard.h"
 #include "lib/tagwire/worker.h"
 
 namespace tagwire {
@@ -140,6 +141,7 @@ int tw_mr_open(tw_worker* worker, const tw_mr_attr* attr, tw_mr** mr) {
     if (const int error = check_attributes(wanted); error != 0) {
         return error;
     }
+    const Guard guard(*worker);
     return guarded([&] {
         RemoteMemory& memory = RemoteMemory::of(*worker);
         const bool requested = (wanted.flags & TW_MR_REQUESTED_KEY) != 0;
@@ -160,6 +162,7 @@ int tw_mr_close(tw_mr* mr) {
         return refuse(EINVAL, "tw_mr_close: mr cannot be NULL");
     }
     Worker& worker = mr->worker();
+    const Guard guard(worker);
     if (const int error = RemoteMemory::of(worker).close(*mr); error != 0) {
         return error;
     }
@@ -181,5 +184,6 @@ int tw_mr_bind_cntr(tw_mr* mr, tw_cntr* cntr, uint64_t flags) {
     if (mr == nullptr || cntr == nullptr) {
         return refuse(EINVAL, "tw_mr_bind_cntr: mr and cntr cannot be NULL");
     }
+    const Guard guard(mr->worker());
     return mr->bind(*cntr, flags);
 }

@@ -4,6 +4,7 @@
 
 #include "lib/rma/remote_memory.h"
 #include "lib/tagwire/calls.h"
+#include "lib/tagwire/guard.h"
 
 using namespace tagwire;
 
@@ -23,6 +24,7 @@ uint64_t length_of(const iovec* iov, size_t count) {
 int put(tw_ep* ep, const iovec* iov, size_t count, uint64_t data, tw_addr dest, uint64_t address,
         uint64_t key, void* context, uint64_t flags) {
     const tw_rma_iov remote{address, length_of(iov, count), key};
+    const Guard guard(ep->worker());
     return RemoteMemory::of(ep->worker())
         .put(*ep, {iov, count, dest, &remote, 1, data, context, flags});
 }
@@ -50,6 +52,7 @@ int tw_writemsg(tw_ep* ep, const tw_msg_rma* msg, uint64_t flags) {
     if (const int error = check_send_flags(flags); error != 0) {
         return error;
     }
+    const Guard guard(ep->worker());
     return RemoteMemory::of(ep->worker())
         .put(*ep, {msg->iov, msg->iov_count, msg->addr, msg->rma_iov, msg->rma_iov_count, msg->data,
                    msg->context, ep->message_send_flags(flags)});
@@ -96,6 +99,7 @@ int tw_readv(tw_ep* ep, const iovec* iov, size_t count, tw_addr source, uint64_t
         return refuse(EINVAL, kNoEndpoint);
     }
     const tw_rma_iov remote{remote_address, length_of(iov, count), key};
+    const Guard guard(ep->worker());
     return RemoteMemory::of(ep->worker())
         .get(*ep, {iov, count, source, &remote, 1, 0, context, ep->send_flags()});
 }
@@ -109,6 +113,7 @@ int tw_readmsg(tw_ep* ep, const tw_msg_rma* msg, uint64_t flags) {
                       "tw_readmsg takes TW_COMPLETION, TW_MORE, TW_FENCE and one completion level "
                       "at most");
     }
+    const Guard guard(ep->worker());
     return RemoteMemory::of(ep->worker())
         .get(*ep, {msg->iov, msg->iov_count, msg->addr, msg->rma_iov, msg->rma_iov_count, 0,
                    msg->context, ep->message_send_flags(flags)});
@@ -118,5 +123,6 @@ int tw_ep_flush(tw_ep* ep, tw_addr dest, void* context) {
     if (ep == nullptr) {
         return refuse(EINVAL, "tw_ep_flush: ep cannot be NULL");
     }
+    const Guard guard(ep->worker());
     return RemoteMemory::of(ep->worker()).flush(*ep, dest, context);
 }

@@ -9,6 +9,7 @@
 #include "lib/tagwire/auth_key.h"
 #include "lib/tagwire/endpoint.h"
 #include "lib/tagwire/error.h"
+#include "lib/tagwire/guard.h"
 #include "lib/tagwire/worker.h"
 
 namespace tagwire {
@@ -126,6 +127,7 @@ int tw_av_open(tw_worker* worker, tw_av** av) {
     if (worker == nullptr || av == nullptr) {
         return refuse(EINVAL, "tw_av_open: worker and av cannot be NULL");
     }
+    const Guard guard(*worker);
     return guarded([&] {
         *av = new tw_av(*worker);
         worker->child_opened();
@@ -138,6 +140,7 @@ int tw_av_close(tw_av* av) {
     if (av == nullptr) {
         return refuse(EINVAL, "tw_av_close: av cannot be NULL");
     }
+    const Guard guard(av->worker());
     if (av->bound()) {
         return refuse(EBUSY, "tw_av_close: an endpoint is bound to the vector; close it first");
     }
@@ -154,6 +157,7 @@ int tw_av_insert(tw_av* av, const tw_address* address, tw_addr* index) {
     if (const int error = check_insert(*av, *address); error != 0) {
         return error;
     }
+    const Guard guard(av->worker());
     return guarded([&] {
         *index = av->insert(to_transport(*address), nullptr);
         return 0;
@@ -168,6 +172,7 @@ int tw_av_insert_with_key(tw_av* av, const tw_address* address, tw_addr key_inde
     if (const int error = check_insert(*av, *address); error != 0) {
         return error;
     }
+    const Guard guard(av->worker());
     const AddressVector::Entry* found = av->lookup_key(key_index);
     if (found == nullptr) {
         return fail(EINVAL, "tw_av_insert_with_key: index %" PRIu64 " is not a key's", key_index);
@@ -187,6 +192,7 @@ int tw_av_insert_auth_key(tw_av* av, const void* key, size_t size, tw_addr* key_
     if (size == 0 || size > TW_AUTH_KEY_MAX) {
         return refuse(EINVAL, "tw_av_insert_auth_key: a key has 1 to TW_AUTH_KEY_MAX (64) bytes");
     }
+    const Guard guard(av->worker());
     return guarded([&] {
         *key_index = av->insert_key(digest_of(key, size));
         return 0;
@@ -197,6 +203,7 @@ int tw_av_remove(tw_av* av, tw_addr index) {
     if (av == nullptr) {
         return tagwire::refuse(EINVAL, "tw_av_remove: av cannot be NULL");
     }
+    const tagwire::Guard guard(av->worker());
     return av->remove(index);
 }
 
@@ -205,6 +212,7 @@ int tw_av_lookup(const tw_av* av, tw_addr index, tw_address* address) {
     if (av == nullptr || address == nullptr) {
         return refuse(EINVAL, "tw_av_lookup: av and address cannot be NULL");
     }
+    const Guard guard(av->worker());
     const AddressVector::Entry* found = av->lookup(index);
     if (found == nullptr) {
         return fail(EINVAL, "tw_av_lookup: index %" PRIu64 " is no address", index);

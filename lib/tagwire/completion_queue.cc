@@ -6,6 +6,7 @@
 
 #include "lib/tagwire/attributes.h"
 #include "lib/tagwire/error.h"
+#include "lib/tagwire/guard.h"
 #include "lib/tagwire/worker.h"
 
 namespace tagwire {
@@ -48,6 +49,7 @@ const char* describe(const Completion& completion) {
 
 CompletionQueue::CompletionQueue(Worker& worker, uint32_t entries)
     : worker_(worker),
+      activity_(worker.activity()),
       pages_(std::bit_ceil(entries) * sizeof(Completion)),
       ring_(static_cast<Completion*>(pages_.get())),
       mask_(std::bit_ceil(entries) - 1) {}
@@ -66,6 +68,29 @@ ssize_t CompletionQueue::read(tw_cq_entry* entries, size_t count) {
         ++head_;
     }
     return done == 0 && count != 0 ? -EAGAIN : static_cast<ssize_t>(done);
+}
+
+// A signal ends the calls that wait when it comes or, if none does, the next one.
+ssize_t CompletionQueue::read_or_sleep(tw_cq_entry* entries, size_t count,
+                                       int timeout_ms) noexcept {
+    const uint32_t signals = signals_taken_;
+    return worker_.waiting().wait(timeout_ms, [&]() -> std::optional<ssize_t> {
+        const ssize_t got = read(entries, count);
+        if (got != -EAGAIN) {
+            return got;
+        }
+        const uint32_t now = signals_.load();
+        if (now != signals) {
+            signals_taken_ = now;
+            return -EAGAIN;
+        }
+        return std::nullopt;
+    });
+}
+
+void CompletionQueue::signal() noexcept {
+    signals_.fetch_add(1);
+    worker_.waiting().signal_sleepers();
 }
 
 ssize_t CompletionQueue::read_error(tw_cq_error* error) {
@@ -99,6 +124,7 @@ int tw_cq_open(tw_worker* worker, const tw_cq_attr* attr, tw_cq** cq) {
     if (wanted.entries > kMaxEntries) {
         return fail(EINVAL, "tw_cq_open: %u entries; at most %u", wanted.entries, kMaxEntries);
     }
+    const Guard guard(*worker);
     return guarded([&] {
         *cq = new tw_cq(*worker, wanted.entries != 0 ? wanted.entries : worker->all_operations());
         worker->child_opened();
@@ -111,6 +137,7 @@ int tw_cq_close(tw_cq* cq) {
     if (cq == nullptr) {
         return refuse(EINVAL, "tw_cq_close: cq cannot be NULL");
     }
+    const Guard guard(cq->worker());
     if (cq->bound()) {
         return refuse(EBUSY, "tw_cq_close: an endpoint is bound to the queue; close it first");
     }
@@ -123,6 +150,7 @@ ssize_t tw_cq_read(tw_cq* cq, tw_cq_entry* entries, size_t count) {
     if (cq == nullptr || (entries == nullptr && count != 0)) {
         return tagwire::refuse(EINVAL, "tw_cq_read: cq and entries cannot be NULL");
     }
+    const tagwire::Guard guard(cq->worker());
     return cq->read(entries, count);
 }
 
@@ -130,5 +158,22 @@ ssize_t tw_cq_readerr(tw_cq* cq, tw_cq_error* error) {
     if (cq == nullptr || error == nullptr) {
         return tagwire::refuse(EINVAL, "tw_cq_readerr: cq and error cannot be NULL");
     }
+    const tagwire::Guard guard(cq->worker());
     return cq->read_error(error);
+}
+
+ssize_t tw_cq_sread(tw_cq* cq, tw_cq_entry* entries, size_t count, int timeout_ms) {
+    if (cq == nullptr || (entries == nullptr && count != 0)) {
+        return tagwire::refuse(EINVAL, "tw_cq_sread: cq and entries cannot be NULL");
+    }
+    const tagwire::Guard guard(cq->worker());
+    return cq->read_or_sleep(entries, count, timeout_ms);
+}
+
+int tw_cq_signal(tw_cq* cq) {
+    if (cq == nullptr) {
+        return tagwire::refuse(EINVAL, "tw_cq_signal: cq cannot be NULL");
+    }
+    cq->signal();
+    return 0;
 }

@@ -5,6 +5,8 @@
 // refused when there is none: so no completion is ever lost or held back.
 #pragma once
 
+#include <atomic>
+
 #include "lib/tagwire/memory.h"
 #include "tagwire/tagwire.h"
 
@@ -39,10 +41,13 @@ class CompletionQueue {
     // The entry reserved before, for the caller to fill.
     Completion& write() {
         --reserved_;
+        ++activity_;
         return ring_[tail_++ & mask_];
     }
 
     ssize_t read(tw_cq_entry* entries, size_t count);
+    ssize_t read_or_sleep(tw_cq_entry* entries, size_t count, int timeout_ms) noexcept;
+    void signal() noexcept;  // any thread
     ssize_t read_error(tw_cq_error* error);
 
     void bind() { ++bindings_; }
@@ -51,6 +56,7 @@ class CompletionQueue {
 
   private:
     Worker& worker_;
+    uint64_t& activity_;  // the worker's
     Pages pages_;
     Completion* ring_;
     uint32_t mask_;
@@ -58,6 +64,8 @@ class CompletionQueue {
     uint32_t tail_ = 0;
     uint32_t reserved_ = 0;
     uint32_t bindings_ = 0;
+    std::atomic<uint32_t> signals_ = 0;
+    uint32_t signals_taken_ = 0;
 };
 
 }  // namespace tagwire

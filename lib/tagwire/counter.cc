@@ -2,7 +2,36 @@
 #include "lib/tagwire/counter.h"
 
 #include "lib/tagwire/error.h"
+#include "lib/tagwire/guard.h"
 #include "lib/tagwire/worker.h"
+
+namespace tagwire {
+
+CompletionCounter::CompletionCounter(Worker& worker)
+    : worker_(worker), activity_(worker.activity()) {}
+
+int CompletionCounter::wait(uint64_t threshold, int timeout_ms) noexcept {
+    const uint64_t errors_before = errors;
+    const ssize_t result = worker_.waiting().wait(timeout_ms, [&]() -> std::optional<ssize_t> {
+        if (value >= threshold) {
+            return 0;
+        }
+        if (errors != errors_before) {
+            return -TW_EAVAIL;
+        }
+        return std::nullopt;
+    });
+    switch (result) {
+        case -EAGAIN:
+            return refuse(ETIMEDOUT, "tw_cntr_wait: the counter did not reach the threshold");
+        case -TW_EAVAIL:
+            return refuse(TW_EAVAIL, "tw_cntr_wait: an operation failed; see its completion");
+        default:
+            return static_cast<int>(result);
+    }
+}
+
+}  // namespace tagwire
 
 namespace {
 
@@ -15,6 +44,7 @@ int tw_cntr_open(tw_worker* worker, tw_cntr** cntr) {
     if (worker == nullptr || cntr == nullptr) {
         return refuse(EINVAL, "tw_cntr_open: worker and cntr cannot be NULL");
     }
+    const Guard guard(*worker);
     return guarded([&] {
         *cntr = new tw_cntr(*worker);
         worker->child_opened();
@@ -27,6 +57,7 @@ int tw_cntr_close(tw_cntr* cntr) {
     if (cntr == nullptr) {
         return refuse(EINVAL, kNull);
     }
+    const Guard guard(cntr->worker());
     if (cntr->bound()) {
         return refuse(EBUSY, "tw_cntr_close: an endpoint is bound to the counter; close it first");
     }
@@ -36,18 +67,27 @@ int tw_cntr_close(tw_cntr* cntr) {
 }
 
 uint64_t tw_cntr_read(const tw_cntr* cntr) {
-    return cntr == nullptr ? 0 : cntr->value;
+    if (cntr == nullptr) {
+        return 0;
+    }
+    const tagwire::Guard guard(cntr->worker());
+    return cntr->value;
 }
 
 uint64_t tw_cntr_readerr(const tw_cntr* cntr) {
-    return cntr == nullptr ? 0 : cntr->errors;
+    if (cntr == nullptr) {
+        return 0;
+    }
+    const tagwire::Guard guard(cntr->worker());
+    return cntr->errors;
 }
 
 int tw_cntr_add(tw_cntr* cntr, uint64_t value) {
     if (cntr == nullptr) {
         return tagwire::refuse(EINVAL, kNull);
     }
-    cntr->value += value;
+    const tagwire::Guard guard(cntr->worker());
+    cntr->change(cntr->value, cntr->value + value);
     return 0;
 }
 
@@ -55,7 +95,8 @@ int tw_cntr_adderr(tw_cntr* cntr, uint64_t value) {
     if (cntr == nullptr) {
         return tagwire::refuse(EINVAL, kNull);
     }
-    cntr->errors += value;
+    const tagwire::Guard guard(cntr->worker());
+    cntr->change(cntr->errors, cntr->errors + value);
     return 0;
 }
 
@@ -63,7 +104,8 @@ int tw_cntr_set(tw_cntr* cntr, uint64_t value) {
     if (cntr == nullptr) {
         return tagwire::refuse(EINVAL, kNull);
     }
-    cntr->value = value;
+    const tagwire::Guard guard(cntr->worker());
+    cntr->change(cntr->value, value);
     return 0;
 }
 
@@ -71,7 +113,8 @@ int tw_cntr_seterr(tw_cntr* cntr, uint64_t value) {
     if (cntr == nullptr) {
         return tagwire::refuse(EINVAL, kNull);
     }
-    cntr->errors = value;
+    const tagwire::Guard guard(cntr->worker());
+    cntr->change(cntr->errors, value);
     return 0;
 }
 
@@ -80,20 +123,6 @@ int tw_cntr_wait(tw_cntr* cntr, uint64_t threshold, int timeout_ms) {
     if (cntr == nullptr) {
         return refuse(EINVAL, kNull);
     }
-    Worker& worker = cntr->worker();
-    const uint64_t errors = cntr->errors;
-    const uint64_t start = worker.now_ns();
-    for (;;) {
-        if (cntr->value >= threshold) {
-            return 0;
-        }
-        if (cntr->errors != errors) {
-            return refuse(TW_EAVAIL, "tw_cntr_wait: an operation failed; see its completion");
-        }
-        if (timeout_ms >= 0 &&
-            worker.now_ns() - start >= static_cast<uint64_t>(timeout_ms) * 1'000'000) {
-            return refuse(ETIMEDOUT, "tw_cntr_wait: the counter did not reach the threshold");
-        }
-        worker.progress();
-    }
+    const Guard guard(cntr->worker());
+    return cntr->wait(threshold, timeout_ms);
 }

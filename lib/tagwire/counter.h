@@ -12,11 +12,19 @@ class Worker;
 
 class CompletionCounter {
   public:
-    explicit CompletionCounter(Worker& worker) : worker_(worker) {}
+    explicit CompletionCounter(Worker& worker);
 
     Worker& worker() const { return worker_; }
 
-    void ended(int error) { ++(error == 0 ? value : errors); }
+    void ended(int error) {
+        ++(error == 0 ? value : errors);
+        ++activity_;
+    }
+    void change(uint64_t& which, uint64_t to) {
+        which = to;
+        ++activity_;
+    }
+    int wait(uint64_t threshold, int timeout_ms) noexcept;
 
     void bind() { ++bindings_; }
     void unbind() { --bindings_; }
@@ -27,6 +35,7 @@ class CompletionCounter {
 
   private:
     Worker& worker_;
+    uint64_t& activity_;  // the worker's
     uint32_t bindings_ = 0;
 };
 

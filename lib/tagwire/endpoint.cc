@@ -9,6 +9,7 @@
 #include "lib/tagwire/auth_key.h"
 #include "lib/tagwire/calls.h"
 #include "lib/tagwire/error.h"
+#include "lib/tagwire/guard.h"
 
 namespace tagwire {
 
@@ -319,6 +320,7 @@ int tw_ep_open(tw_worker* worker, const tw_ep_attr* attr, tw_ep** ep) {
                       "tw_ep_open: auth_key has 1 to TW_AUTH_KEY_MAX (64) bytes, or is NULL with "
                       "auth_key_size 0");
     }
+    const Guard guard(*worker);
     uint16_t number = wanted.endpoint;
     if (number == TW_EP_ANY) {
         number = worker->free_endpoint_number();
@@ -343,6 +345,7 @@ int tw_ep_close(tw_ep* ep) {
     if (ep == nullptr) {
         return refuse(EINVAL, "tw_ep_close: ep cannot be NULL");
     }
+    const Guard guard(ep->worker());
     if (const int error = ep->close(); error != 0) {
         return error;
     }
@@ -355,6 +358,7 @@ int tw_ep_bind_av(tw_ep* ep, tw_av* av) {
     if (ep == nullptr || av == nullptr) {
         return tagwire::refuse(EINVAL, "tw_ep_bind_av: ep and av cannot be NULL");
     }
+    const tagwire::Guard guard(ep->worker());
     return ep->bind(*av);
 }
 
@@ -362,6 +366,7 @@ int tw_ep_bind_cq(tw_ep* ep, tw_cq* cq, uint64_t flags) {
     if (ep == nullptr || cq == nullptr) {
         return tagwire::refuse(EINVAL, "tw_ep_bind_cq: ep and cq cannot be NULL");
     }
+    const tagwire::Guard guard(ep->worker());
     return ep->bind(*cq, flags);
 }
 
@@ -369,6 +374,7 @@ int tw_ep_bind_cntr(tw_ep* ep, tw_cntr* cntr, uint64_t flags) {
     if (ep == nullptr || cntr == nullptr) {
         return tagwire::refuse(EINVAL, "tw_ep_bind_cntr: ep and cntr cannot be NULL");
     }
+    const tagwire::Guard guard(ep->worker());
     return ep->bind(*cntr, flags);
 }
 
@@ -376,6 +382,7 @@ int tw_ep_setopt(tw_ep* ep, int option, const void* value, size_t size) {
     if (ep == nullptr || value == nullptr) {
         return tagwire::refuse(EINVAL, "tw_ep_setopt: ep and value cannot be NULL");
     }
+    const tagwire::Guard guard(ep->worker());
     return ep->set_option(option, value, size);
 }
 
@@ -383,6 +390,7 @@ int tw_ep_getopt(const tw_ep* ep, int option, void* value, size_t* size) {
     if (ep == nullptr || value == nullptr || size == nullptr) {
         return tagwire::refuse(EINVAL, "tw_ep_getopt: ep, value and size cannot be NULL");
     }
+    const tagwire::Guard guard(ep->worker());
     return ep->get_option(option, value, size);
 }
 
@@ -390,6 +398,7 @@ int tw_cancel(tw_ep* ep, void* context) {
     if (ep == nullptr) {
         return tagwire::refuse(EINVAL, "tw_cancel: ep cannot be NULL");
     }
+    const tagwire::Guard guard(ep->worker());
     return ep->cancel(context);
 }
 
@@ -397,6 +406,7 @@ int tw_ep_enable(tw_ep* ep) {
     if (ep == nullptr) {
         return tagwire::refuse(EINVAL, "tw_ep_enable: ep cannot be NULL");
     }
+    const tagwire::Guard guard(ep->worker());
     return tagwire::guarded([&] { return ep->enable(); });
 }
 
@@ -404,6 +414,7 @@ int tw_ep_name(const tw_ep* ep, tw_address* address) {
     if (ep == nullptr || address == nullptr) {
         return tagwire::refuse(EINVAL, "tw_ep_name: ep and address cannot be NULL");
     }
+    const tagwire::Guard guard(ep->worker());
     *address = tagwire::from_transport(ep->address());
     return 0;
 }

@@ -4,6 +4,7 @@
 
 #include "lib/tagwire/calls.h"
 #include "lib/tagwire/endpoint.h"
+#include "lib/tagwire/guard.h"
 
 using namespace tagwire;
 using transport::MessageKind;
@@ -14,11 +15,13 @@ constexpr const char* kNoEndpoint = "an untagged call: ep cannot be NULL";
 
 int send(tw_ep* ep, const iovec* iov, size_t count, tw_addr dest, uint64_t data, void* context,
          uint64_t flags) {
+    const Guard guard(ep->worker());
     return ep->send({iov, count, dest, 0, data, context, flags, MessageKind::kUntagged});
 }
 
 int receive(tw_ep* ep, const iovec* iov, size_t count, tw_addr source, void* context,
             uint64_t flags) {
+    const Guard guard(ep->worker());
     return ep->receive({iov, count, source, 0, UINT64_MAX, context, flags, MessageKind::kUntagged});
 }
 

@@ -4,6 +4,7 @@
 
 #include "lib/tagwire/calls.h"
 #include "lib/tagwire/endpoint.h"
+#include "lib/tagwire/guard.h"
 
 using namespace tagwire;
 using transport::MessageKind;
@@ -14,11 +15,13 @@ constexpr const char* kNoEndpoint = "a tagged call: ep cannot be NULL";
 
 int send(tw_ep* ep, const iovec* iov, size_t count, tw_addr dest, uint64_t tag, uint64_t data,
          void* context, uint64_t flags) {
+    const Guard guard(ep->worker());
     return ep->send({iov, count, dest, tag, data, context, flags, MessageKind::kTagged});
 }
 
 int receive(tw_ep* ep, const iovec* iov, size_t count, tw_addr source, uint64_t tag,
             uint64_t ignore, void* context, uint64_t flags) {
+    const Guard guard(ep->worker());
     return ep->receive({iov, count, source, tag, ignore, context, flags, MessageKind::kTagged});
 }
 

@@ -7,6 +7,7 @@
 #include "lib/tagwire/address_vector.h"
 #include "lib/tagwire/endpoint.h"
 #include "lib/tagwire/error.h"
+#include "lib/tagwire/guard.h"
 
 namespace tagwire {
 
@@ -27,6 +28,7 @@ int Worker::progress() noexcept {
     if (stalled_ != nullptr) [[unlikely]] {
         stalled_->resume();
     }
+    activity_ += count;
     return static_cast<int>(count);
 }
 
@@ -122,6 +124,10 @@ uint64_t Worker::deadline() const {
                : transport_->next_deadline_ns();
 }
 
+uint64_t Worker::received_frames() const {
+    return transport_->counters()[transport::Counter::rx_frames];
+}
+
 uint16_t Worker::free_endpoint_number() const {
     uint32_t number = 0;
     while (number < TW_EP_ANY && endpoint(static_cast<uint16_t>(number)) != nullptr) {
@@ -204,11 +210,23 @@ int tw_progress(tw_worker* worker) {
     if (worker == nullptr) {
         return tagwire::refuse(EINVAL, "tw_progress: worker cannot be NULL");
     }
-    return worker->progress();
+    int events;
+    {
+        const tagwire::Guard guard(*worker);
+        events = worker->progress();
+    }
+    if (worker->shared()) [[unlikely]] {
+        worker->lock().give_way();
+    }
+    return events;
 }
 
 uint64_t tw_worker_deadline(const tw_worker* worker) {
-    return worker == nullptr ? UINT64_MAX : worker->deadline();
+    if (worker == nullptr) {
+        return UINT64_MAX;
+    }
+    const tagwire::Guard guard(*worker);
+    return worker->deadline();
 }
 
 int tw_worker_stats(const tw_worker* worker, tw_stat* stats, int count) {
@@ -216,5 +234,6 @@ int tw_worker_stats(const tw_worker* worker, tw_stat* stats, int count) {
         return tagwire::refuse(
             EINVAL, "tw_worker_stats: worker and stats cannot be NULL, nor count negative");
     }
+    const tagwire::Guard guard(*worker);
     return worker->stats(stats, count);
 }

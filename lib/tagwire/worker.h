@@ -9,9 +9,11 @@
 
 #include "lib/tagwire/context_index.h"
 #include "lib/tagwire/kind_handler.h"
+#include "lib/tagwire/lock.h"
 #include "lib/tagwire/memory.h"
 #include "lib/tagwire/nic.h"
 #include "lib/tagwire/requests.h"
+#include "lib/tagwire/wait.h"
 #include "lib/transport/transport.h"
 #include "tagwire/tagwire.h"
 
@@ -70,6 +72,14 @@ class Worker {
     CoreCounters& counters() { return counters_; }
     uint64_t match_seed() const { return match_seed_; }
     ContextIndex& contexts() { return contexts_; }
+
+    // Several threads use the objects of the worker (TW_THREAD_SAFE): see guard.h.
+    bool shared() const { return shared_; }
+    WorkerLock& lock() { return lock_; }
+    Waiting& waiting() { return waiting_; }
+    // Grows with each completion and with each event of a turn.
+    uint64_t& activity() { return activity_; }
+    uint64_t received_frames() const;
 
     // The layer that takes messages of this kind; nullptr: they are refused.
     void set_handler(transport::MessageKind kind, KindHandler* handler) {
@@ -143,6 +153,8 @@ class Worker {
     KindHandler* stalled_ = nullptr;
     std::array<transport::Event, 64> events_;  // of one turn; here so that none is cleared
     KindHandler* handlers_[wire::kMessageKinds] = {};
+    uint64_t activity_ = 0;
+    const bool shared_;
     // Cold from here on.
     std::unique_ptr<KindHandler> remote_memory_;
     std::vector<Endpoint*> endpoints_;
@@ -153,6 +165,8 @@ class Worker {
     transport::EndpointAddress address_;
     uint64_t match_seed_;
     uint32_t children_ = 0;
+    WorkerLock lock_;
+    Waiting waiting_{*this};
 };
 
 }  // namespace tagwire

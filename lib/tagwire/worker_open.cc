@@ -14,6 +14,7 @@
 #include "lib/tagwire/address.h"
 #include "lib/tagwire/attributes.h"
 #include "lib/tagwire/error.h"
+#include "lib/tagwire/guard.h"
 #include "lib/tagwire/worker.h"
 
 namespace tagwire {
@@ -135,6 +136,10 @@ int Worker::open(const tw_worker_attr& given, tw_worker** worker) {
         return fail(EINVAL, "tw_worker_open: max_operations and max_peers are at most %u",
                     kMaxOperations);
     }
+    if (attr.threading > TW_THREAD_SAFE) {
+        return fail(EINVAL, "tw_worker_open: threading %u is none of enum tw_threading",
+                    attr.threading);
+    }
     uint64_t seed = attr.random_seed;
     if (seed == 0) {
         std::random_device random;
@@ -153,6 +158,7 @@ Worker::Worker(const tw_worker_attr& attr, uint64_t seed)
       receives_(attr.max_operations),
       unexpected_(incoming_messages(attr)),
       contexts_(receives_),
+      shared_(attr.threading == TW_THREAD_SAFE),
       address_(to_transport(attr.address)),
       match_seed_(seed) {
     address_.endpoint = 0;
@@ -161,6 +167,11 @@ Worker::Worker(const tw_worker_attr& attr, uint64_t seed)
         if (wire::is_remote_memory(static_cast<transport::MessageKind>(kind))) {
             handlers_[kind] = remote_memory_.get();
         }
+    }
+    if (attr.nic == nullptr) {
+        waiting_.interrupt().use(attr.port_id, attr.queue_id);
+    } else {
+        waiting_.interrupt().use(*attr.nic);
     }
 }
 
@@ -240,6 +251,7 @@ int tw_worker_shutdown(tw_worker* worker) {
     if (worker == nullptr) {
         return refuse(EINVAL, "tw_worker_shutdown: worker cannot be NULL");
     }
+    const Guard guard(*worker);
     return worker->transport().quiesce() ? 0
                                          : refuse(EAGAIN,
                                                   "tw_worker_shutdown: operations are under way; "

@@ -37,6 +37,12 @@ int tw_cq_close(tw_cq* cq);
 /* Up to `count` completions, oldest first. -EAGAIN: none. -TW_EAVAIL: the next one is an error,
  * take it with tw_cq_readerr. */
 ssize_t tw_cq_read(tw_cq* cq, struct tw_cq_entry* entries, size_t count);
+/* As tw_cq_read, but makes progress and sleeps until there is a completion: -EAGAIN after
+ * timeout_ms (negative: never), and after tw_cq_signal. */
+ssize_t tw_cq_sread(tw_cq* cq, struct tw_cq_entry* entries, size_t count, int timeout_ms);
+/* Ends the calls of tw_cq_sread that wait, or else the next one. Any thread, also in a signal
+ * handler. */
+int tw_cq_signal(tw_cq* cq);
 /* 1, or -EAGAIN when the next completion is not an error. */
 ssize_t tw_cq_readerr(tw_cq* cq, struct tw_cq_error* error);
 

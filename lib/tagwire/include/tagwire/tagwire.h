@@ -3,8 +3,9 @@
  * Tagwire's native API: tagged messages with the semantics of libfabric's
  * fi_tagged(3) over any DPDK port.
  *
- * Threading: every object belongs to one worker, a worker to one thread. No call
- * here locks or blocks. Calls return 0 (or a count) or a negative errno.
+ * Threading: every object belongs to one worker, and a worker to one thread at a time unless
+ * it was opened with TW_THREAD_SAFE. Only the calls that say so sleep. Calls return 0 (or a count)
+ * or a negative errno.
  */
 #ifndef TAGWIRE_H
 #define TAGWIRE_H
@@ -19,6 +20,7 @@
 #include <tagwire/rma.h>
 #include <tagwire/tagged.h>
 #include <tagwire/types.h>
+#include <tagwire/wait.h>
 #include <tagwire/worker.h>
 
 #endif

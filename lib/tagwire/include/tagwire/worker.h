@@ -18,6 +18,17 @@ struct tw_nic {
     uint16_t (*rx_burst)(void* context, struct rte_mbuf** packets, uint16_t count);
     uint16_t (*tx_burst)(void* context, struct rte_mbuf** packets, uint16_t count);
     uint64_t (*now_ns)(void* context); /* NULL: the TSC */
+    /* For sleeping (tagwire/wait.h); NULL: look for frames every millisecond or more often. With
+     * `on` 1: from now on rx_fd is readable while frames wait, also those that are there already;
+     * 0: no longer. Returns 0, or an error: then as NULL. rx_fd may be watched by epoll. */
+    int (*rx_interrupt)(void* context, int on);
+    int rx_fd;
+};
+
+/* Who may use the objects of a worker (doc/api/wait.md). */
+enum tw_threading {
+    TW_THREAD_DOMAIN = 0, /* one thread at a time: the program sees to it */
+    TW_THREAD_SAFE = 1,   /* any thread at any time: the worker has a lock */
 };
 
 struct tw_worker_attr {
@@ -35,6 +46,7 @@ struct tw_worker_attr {
     uint64_t unexpected_bytes; /* budget for unexpected payload; 0: 64 MiB */
     uint32_t peer_timeout_ms;  /* silence after which a peer is dead; 0: 10000 */
     uint64_t random_seed;      /* 0: the system's randomness. Tests only. */
+    uint32_t threading;        /* enum tw_threading */
 };
 
 void tw_worker_attr_init(struct tw_worker_attr* attr);
