@@ -132,9 +132,9 @@ int tw_compare_atomicmsg(tw_ep* ep, const tw_msg_atomic* msg, const tw_ioc* comp
                         AtomicForm::kCompare);
 }
 
-int tw_atomic_valid(const tw_ep* ep, tw_datatype datatype, tw_op op, uint64_t kind, size_t* count) {
-    if (ep == nullptr || count == nullptr) {
-        return refuse(EINVAL, "tw_atomic_valid: ep and count cannot be NULL");
+int tw_atomic_valid(const tw_ep*, tw_datatype datatype, tw_op op, uint64_t kind, size_t* count) {
+    if (count == nullptr) {
+        return refuse(EINVAL, "tw_atomic_valid: count cannot be NULL");
     }
     if (kind != 0 && kind != TW_FETCH_ATOMIC && kind != TW_COMPARE_ATOMIC) {
         return refuse(EINVAL, "tw_atomic_valid: kind is 0, TW_FETCH_ATOMIC or TW_COMPARE_ATOMIC");

@@ -106,7 +106,8 @@ int tw_compare_atomicmsg(tw_ep* ep, const struct tw_msg_atomic* msg, const struc
                          uint64_t flags);
 
 /* 0 when the operation exists for the datatype, with the most elements of one call in *count;
- * else -EOPNOTSUPP. `kind`: 0, TW_FETCH_ATOMIC or TW_COMPARE_ATOMIC. */
+ * else -EOPNOTSUPP. `ep` may be NULL: all have the same ones. `kind`: 0, TW_FETCH_ATOMIC or
+ * TW_COMPARE_ATOMIC. */
 int tw_atomic_valid(const tw_ep* ep, enum tw_datatype datatype, enum tw_op op, uint64_t kind,
                     size_t* count);
 

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "lib/fi/av.h"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "lib/fi/address.h"
+#include "lib/fi/event_queue.h"
+#include "lib/fi/object.h"
+#include "lib/fi/provider.h"
+
+namespace tagwire::fi {
+namespace {
+
+int insert_one(AddressVector& av, const sockaddr_in& name, fi_addr_t* index) {
+    tw_address address{};
+    int result = from_sockaddr(&name, sizeof(name), &address);
+    if (result == 0 && address.udp_port == 0) {
+        result = -FI_EINVAL;
+    }
+    if (result == 0) {
+        tw_addr inserted = TW_ADDR_UNSPEC;
+        result = tw_av_insert(av.av, &address, &inserted);
+        *index = result == 0 ? inserted : FI_ADDR_NOTAVAIL;
+    } else {
+        *index = FI_ADDR_NOTAVAIL;
+    }
+    return result;
+}
+
+// Inserts what `name_of` gives for each number; the errors go where the caller wants them.
+template <class NameOf>
+int insert_all(AddressVector& av, size_t count, fi_addr_t* indexes, uint64_t flags, void* context,
+               NameOf name_of) {
+    if (av.asynchronous && av.eq == nullptr) {
+        return -FI_ENOEQ;
+    }
+    auto* errors = (flags & FI_SYNC_ERR) != 0 ? static_cast<int*>(context) : nullptr;
+    size_t inserted = 0;
+    const Guard guard(*av.domain);
+    for (size_t i = 0; i < count; ++i) {
+        sockaddr_in name{};
+        fi_addr_t index = FI_ADDR_NOTAVAIL;
+        int result = name_of(i, &name);
+        if (result == 0) {
+            result = insert_one(av, name, &index);
+        }
+        inserted += result == 0 ? 1 : 0;
+        if (indexes != nullptr) {
+            indexes[i] = index;
+        }
+        if (errors != nullptr) {
+            errors[i] = -result;
+        }
+        if (result != 0 && av.asynchronous) {
+            av.eq->add_error(&av.fid.fid, context, i, -result);
+        }
+    }
+    if (av.asynchronous) {
+        av.eq->add(FI_AV_COMPLETE, &av.fid.fid, context, inserted);
+        return 0;
+    }
+    return static_cast<int>(inserted);
+}
+
+int insert(fid_av* handle, const void* addresses, size_t count, fi_addr_t* indexes, uint64_t flags,
+           void* context) {
+    if ((flags & ~(FI_MORE | FI_SYNC_ERR)) != 0 || (addresses == nullptr && count > 0)) {
+        return -FI_EINVAL;
+    }
+    const auto* bytes = static_cast<const char*>(addresses);
+    return insert_all(object_of<AddressVector>(handle), count, indexes, flags, context,
+                      [&](size_t i, sockaddr_in* name) {
+                          std::memcpy(name, bytes + i * sizeof(*name), sizeof(*name));
+                          return 0;
+                      });
+}
+
+int insert_service(fid_av* handle, const char* node, const char* service, fi_addr_t* index,
+                   uint64_t flags, void* context) {
+    if (node == nullptr || service == nullptr || (flags & ~(FI_MORE | FI_SYNC_ERR)) != 0) {
+        return -FI_EINVAL;
+    }
+    return insert_all(
+        object_of<AddressVector>(handle), 1, index, flags, context,
+        [&](size_t, sockaddr_in* name) { return resolve(node, service, false, name); });
+}
+
+// node, node + 1 ... with service, service + 1 ... each.
+int insert_range(fid_av* handle, const char* node, size_t nodes, const char* service,
+                 size_t services, fi_addr_t* indexes, uint64_t flags, void* context) {
+    if (node == nullptr || service == nullptr || services == 0 ||
+        (flags & ~(FI_MORE | FI_SYNC_ERR)) != 0) {
+        return -FI_EINVAL;
+    }
+    sockaddr_in first{};
+    if (const int error = resolve(node, service, false, &first); error != 0) {
+        return error;
+    }
+    return insert_all(
+        object_of<AddressVector>(handle), nodes * services, indexes, flags, context,
+        [&](size_t i, sockaddr_in* name) {
+            *name = first;
+            name->sin_addr.s_addr =
+                htonl(ntohl(first.sin_addr.s_addr) + static_cast<uint32_t>(i / services));
+            name->sin_port = htons(static_cast<uint16_t>(ntohs(first.sin_port) + i % services));
+            return 0;
+        });
+}
+
+int remove(fid_av* handle, fi_addr_t* indexes, size_t count, uint64_t flags) {
+    auto& av = object_of<AddressVector>(handle);
+    if (flags != 0) {
+        return -FI_EINVAL;
+    }
+    const Guard guard(*av.domain);
+    for (size_t i = 0; i < count; ++i) {
+        // An acknowledgement may still be under way.
+        const auto end = std::chrono::steady_clock::now() +
+                         std::chrono::milliseconds(av.domain->peer_timeout_ms);
+        int result = 0;
+        while ((result = tw_av_remove(av.av, indexes[i])) == -EBUSY &&
+               std::chrono::steady_clock::now() < end) {
+            av.domain->progress();
+        }
+        if (result != 0) {
+            return result;
+        }
+    }
+    return 0;
+}
+
+int lookup(fid_av* handle, fi_addr_t index, void* data, size_t* length) {
+    auto& av = object_of<AddressVector>(handle);
+    tw_address address{};
+    {
+        const Guard guard(*av.domain);
+        if (const int result = tw_av_lookup(av.av, index, &address); result != 0) {
+            return result;
+        }
+    }
+    const sockaddr_in name = to_sockaddr(address);
+    std::memcpy(data, &name, std::min(*length, sizeof(name)));
+    *length = sizeof(name);
+    return 0;
+}
+
+const char* to_string(fid_av*, const void* address, char* text, size_t* length) {
+    sockaddr_in name{};
+    std::memcpy(&name, address, sizeof(name));
+    const std::string whole = to_text(name);
+    if (text != nullptr && *length > 0) {
+        const size_t size = std::min(*length - 1, whole.size());
+        std::memcpy(text, whole.data(), size);
+        text[size] = '\0';
+    }
+    *length = whole.size() + 1;
+    return text;
+}
+
+int close_av(fid* handle) {
+    auto& av = object_of<AddressVector>(handle);
+    {
+        const Guard guard(*av.domain);
+        if (const int result = tw_av_close(av.av); result != 0) {
+            return result;
+        }
+    }
+    if (av.eq != nullptr) {
+        --av.eq->bound;
+    }
+    --av.domain->children;
+    delete &av;
+    return 0;
+}
+
+int bind_av(fid* handle, fid* other, uint64_t) {
+    auto& av = object_of<AddressVector>(handle);
+    if (other->fclass != FI_CLASS_EQ) {
+        return -FI_EINVAL;
+    }
+    if (!av.asynchronous || av.eq != nullptr) {
+        return -FI_EINVAL;
+    }
+    av.eq = &object_of<EventQueue>(other);
+    ++av.eq->bound;
+    return 0;
+}
+
+fi_ops av_fid_ops = {
+    .size = sizeof(fi_ops),
+    .close = close_av,
+    .bind = bind_av,
+    .control = kAbsent,
+    .ops_open = kAbsent,
+    .tostr = kAbsent,
+    .ops_set = kAbsent,
+};
+
+fi_ops_av av_ops = {
+    .size = sizeof(fi_ops_av),
+    .insert = insert,
+    .insertsvc = insert_service,
+    .insertsym = insert_range,
+    .remove = remove,
+    .lookup = lookup,
+    .straddr = to_string,
+    .av_set = kAbsent,
+};
+
+}  // namespace
+
+int open_av(fid_domain* handle, fi_av_attr* attr, fid_av** opened, void* context) {
+    auto& domain = object_of<Domain>(handle);
+    if (attr == nullptr || (attr->flags & ~FI_EVENT) != 0) {
+        return -FI_EINVAL;
+    }
+    if (attr->name != nullptr) {
+        FI_INFO(&provider, FI_LOG_AV, "address vectors are not shared between processes\n");
+        return -FI_ENOSYS;
+    }
+    auto* av = new (std::nothrow) AddressVector{};
+    if (av == nullptr) {
+        return -FI_ENOMEM;
+    }
+    const Guard guard(domain);
+    if (const int result = tw_av_open(domain.worker, &av->av); result != 0) {
+        delete av;
+        return log_failure("the address vector does not open", result);
+    }
+    if (attr->type == FI_AV_UNSPEC) {
+        attr->type = FI_AV_TABLE;
+    }
+    av->fid.fid.fclass = FI_CLASS_AV;
+    av->fid.fid.context = context;
+    av->fid.fid.ops = &av_fid_ops;
+    av->fid.ops = &av_ops;
+    av->domain = &domain;
+    av->asynchronous = (attr->flags & FI_EVENT) != 0;
+    ++domain.children;
+    *opened = &av->fid;
+    return 0;
+}
+
+}  // namespace tagwire::fi

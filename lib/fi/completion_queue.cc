@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "lib/fi/completion_queue.h"
+
+#include <rdma/fi_errno.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <thread>
+
+#include "lib/fi/flags.h"
+#include "lib/fi/object.h"
+#include "lib/fi/provider.h"
+#include "lib/fi/wait_set.h"
+
+namespace tagwire::fi {
+namespace {
+
+void convert(const tw_cq_entry& from, fi_cq_entry* to) {
+    to->op_context = from.context;
+}
+void convert(const tw_cq_entry& from, fi_cq_msg_entry* to) {
+    to->op_context = from.context;
+    to->flags = completion_flags(from.flags);
+    to->len = from.length;
+}
+void convert(const tw_cq_entry& from, fi_cq_data_entry* to) {
+    to->op_context = from.context;
+    to->flags = completion_flags(from.flags);
+    to->len = from.length;
+    to->buf = from.buffer;
+    to->data = from.data;
+}
+void convert(const tw_cq_entry& from, fi_cq_tagged_entry* to) {
+    to->op_context = from.context;
+    to->flags = completion_flags(from.flags);
+    to->len = from.length;
+    to->buf = from.buffer;
+    to->data = from.data;
+    to->tag = from.tag;
+}
+
+template <class Entry>
+ssize_t read_from(fid_cq* handle, void* buffer, size_t count, fi_addr_t* sources) {
+    auto& cq = object_of<CompletionQueue>(handle);
+    const Guard guard(*cq.domain);
+    tw_cq_entry found[CompletionQueue::kBatch];
+    const ssize_t number = cq.fetch(found, std::min(count, CompletionQueue::kBatch));
+    auto* entries = static_cast<Entry*>(buffer);
+    for (ssize_t i = 0; i < number; ++i) {
+        convert(found[i], &entries[i]);
+        if (sources != nullptr) {
+            sources[i] = found[i].source;
+        }
+    }
+    return number;
+}
+
+template <class Entry>
+ssize_t read(fid_cq* handle, void* buffer, size_t count) {
+    return read_from<Entry>(handle, buffer, count, nullptr);
+}
+
+template <class Entry>
+ssize_t sleep_and_read_from(fid_cq* handle, void* buffer, size_t count, fi_addr_t* sources,
+                            const void*, int timeout) {
+    auto& cq = object_of<CompletionQueue>(handle);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout);
+    for (unsigned turn = 0;; ++turn) {
+        const ssize_t number = read_from<Entry>(handle, buffer, count, sources);
+        if (number != -FI_EAGAIN) {
+            return number;
+        }
+        if (cq.signaled.exchange(false) ||
+            (timeout >= 0 && std::chrono::steady_clock::now() >= end)) {
+            return -FI_EAGAIN;
+        }
+        if (turn > kTurnsBeforeSleep) {
+            std::this_thread::sleep_for(kNap);
+        }
+    }
+}
+
+template <class Entry>
+ssize_t sleep_and_read(fid_cq* handle, void* buffer, size_t count, const void* condition,
+                       int timeout) {
+    return sleep_and_read_from<Entry>(handle, buffer, count, nullptr, condition, timeout);
+}
+
+ssize_t read_error(fid_cq* handle, fi_cq_err_entry* entry, uint64_t) {
+    auto& cq = object_of<CompletionQueue>(handle);
+    const Guard guard(*cq.domain);
+    tw_cq_error error{};
+    if (cq.stash_begin != cq.stash_end) {
+        return -FI_EAGAIN;
+    }
+    if (const ssize_t result = tw_cq_readerr(cq.cq, &error); result != 1) {
+        return result;
+    }
+    convert(error.entry, reinterpret_cast<fi_cq_tagged_entry*>(entry));
+    entry->olen = error.overflow;
+    entry->err = error.error == ENOKEY ? FI_ENOKEY : error.error;
+    entry->prov_errno = error.provider_error != 0 ? error.provider_error : error.error;
+    entry->err_data = nullptr;
+    entry->err_data_size = 0;
+    cq.error_text = error.text != nullptr ? error.text : "";
+    return 1;
+}
+
+// The text of the error that was read last; its number alone says less.
+const char* error_to_string(fid_cq* handle, int, const void*, char* text, size_t length) {
+    const auto& cq = object_of<CompletionQueue>(handle);
+    if (text != nullptr && length > 0) {
+        std::strncpy(text, cq.error_text, length - 1);
+        text[length - 1] = '\0';
+    }
+    return cq.error_text;
+}
+
+int signal(fid_cq* handle) {
+    object_of<CompletionQueue>(handle).signaled = true;
+    return 0;
+}
+
+int control(fid* handle, int command, void* argument) {
+    auto& cq = object_of<CompletionQueue>(handle);
+    switch (command) {
+        case FI_GETWAIT:
+            if (cq.fd < 0) {
+                return -FI_ENOSYS;
+            }
+            *static_cast<int*>(argument) = cq.fd;
+            return 0;
+        case FI_GETWAITOBJ:
+            *static_cast<fi_wait_obj*>(argument) = cq.wait_object;
+            return 0;
+        default:
+            return -FI_ENOSYS;
+    }
+}
+
+int close_cq(fid* handle) {
+    auto& cq = object_of<CompletionQueue>(handle);
+    {
+        const Guard guard(*cq.domain);
+        if (const int result = tw_cq_close(cq.cq); result != 0) {
+            return result;
+        }
+    }
+    leave_wait_sets(handle);
+    if (cq.fd >= 0) {
+        close(cq.fd);
+    }
+    --cq.domain->children;
+    delete &cq;
+    return 0;
+}
+
+fi_ops cq_fid_ops = {
+    .size = sizeof(fi_ops),
+    .close = close_cq,
+    .bind = kAbsent,
+    .control = control,
+    .ops_open = kAbsent,
+    .tostr = kAbsent,
+    .ops_set = kAbsent,
+};
+
+template <class Entry>
+fi_ops_cq cq_ops = {
+    .size = sizeof(fi_ops_cq),
+    .read = read<Entry>,
+    .readfrom = read_from<Entry>,
+    .readerr = read_error,
+    .sread = sleep_and_read<Entry>,
+    .sreadfrom = sleep_and_read_from<Entry>,
+    .signal = signal,
+    .strerror = error_to_string,
+};
+
+fi_ops_cq* operations_for(fi_cq_format format) {
+    switch (format) {
+        case FI_CQ_FORMAT_UNSPEC:
+        case FI_CQ_FORMAT_CONTEXT:
+            return &cq_ops<fi_cq_entry>;
+        case FI_CQ_FORMAT_TAGGED:
+            return &cq_ops<fi_cq_tagged_entry>;
+        case FI_CQ_FORMAT_MSG:
+            return &cq_ops<fi_cq_msg_entry>;
+        case FI_CQ_FORMAT_DATA:
+            return &cq_ops<fi_cq_data_entry>;
+    }
+    return nullptr;
+}
+
+}  // namespace
+
+ssize_t CompletionQueue::fetch(tw_cq_entry* entries, size_t count) {
+    if (stash_begin != stash_end) [[unlikely]] {
+        const size_t number = std::min(count, stash_end - stash_begin);
+        std::copy_n(stash + stash_begin, number, entries);
+        stash_begin += number;
+        return static_cast<ssize_t>(number);
+    }
+    if (count == 0) [[unlikely]] {
+        // Progress, and whether there is something.
+        return look();
+    }
+    ssize_t number = tw_cq_read(cq, entries, count);
+    if (number == -EAGAIN) {
+        domain->progress();
+        number = tw_cq_read(cq, entries, count);
+    }
+    return number;
+}
+
+bool CompletionQueue::ready() {
+    const Guard guard(*domain);
+    return look() != -FI_EAGAIN;
+}
+
+ssize_t CompletionQueue::look() {
+    if (stash_begin != stash_end) {
+        return 0;
+    }
+    ssize_t number = tw_cq_read(cq, stash, kBatch);
+    if (number == -EAGAIN) {
+        domain->progress();
+        number = tw_cq_read(cq, stash, kBatch);
+    }
+    stash_begin = 0;
+    stash_end = number > 0 ? static_cast<size_t>(number) : 0;
+    return number > 0 ? 0 : number;
+}
+
+void CompletionQueue::arm() {
+    domain->arm();
+}
+
+int open_cq(fid_domain* handle, fi_cq_attr* attr, fid_cq** opened, void* context) {
+    auto& domain = object_of<Domain>(handle);
+    if (attr == nullptr || (attr->flags & ~FI_AFFINITY) != 0) {
+        return -FI_EINVAL;
+    }
+    fi_ops_cq* operations = operations_for(attr->format);
+    if (operations == nullptr || attr->wait_obj == FI_WAIT_MUTEX_COND ||
+        attr->wait_obj == FI_WAIT_POLLFD) {
+        return -FI_ENOSYS;
+    }
+    auto* cq = new (std::nothrow) CompletionQueue{};
+    if (cq == nullptr) {
+        return -FI_ENOMEM;
+    }
+    const Guard guard(domain);
+    // The core reserves an entry for each operation, a posted receive too; applications
+    // count on more receives than their queue has entries.
+    const tw_cq_attr core{.size = sizeof(tw_cq_attr), .entries = 0};
+    if (const int result = tw_cq_open(domain.worker, &core, &cq->cq); result != 0) {
+        delete cq;
+        return log_failure("the completion queue does not open", result);
+    }
+    cq->fid.fid.fclass = FI_CLASS_CQ;
+    cq->fid.fid.context = context;
+    cq->fid.fid.ops = &cq_fid_ops;
+    cq->fid.ops = operations;
+    cq->domain = &domain;
+    cq->wait_object = attr->wait_obj;
+    if (attr->wait_obj == FI_WAIT_FD || attr->wait_obj == FI_WAIT_UNSPEC) {
+        cq->fd = dup(domain.wait_fd());
+    } else if (attr->wait_obj == FI_WAIT_SET) {
+        if (const int error = join_wait_set(attr->wait_set, &cq->fid.fid); error != 0) {
+            tw_cq_close(cq->cq);
+            delete cq;
+            return error;
+        }
+    }
+    if (attr->format == FI_CQ_FORMAT_UNSPEC) {
+        attr->format = FI_CQ_FORMAT_CONTEXT;
+    }
+    ++domain.children;
+    *opened = &cq->fid;
+    return 0;
+}
+
+}  // namespace tagwire::fi

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "lib/fi/domain.h"
+
+#include <pthread.h>
+#include <rte_cycles.h>
+#include <sched.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstring>
+#include <new>
+
+#include "lib/fi/address.h"
+#include "lib/fi/object.h"
+#include "lib/fi/provider.h"
+#include "lib/port/failure.h"
+
+namespace tagwire::fi {
+namespace {
+
+using std::chrono::steady_clock;
+
+// Sends within this time of each other are a burst, which leaves in parts of kBurst.
+constexpr double kBurstGapSeconds = 1e-6;
+constexpr unsigned kBurst = 16;
+constexpr long kWakePeriodNs = 500'000;
+constexpr auto kShutdownTime = std::chrono::seconds(1);
+constexpr auto kHelperPeriod = std::chrono::microseconds(1000);
+constexpr auto kAutomaticPeriod = std::chrono::microseconds(50);
+
+uint64_t burst_gap() {
+    static const auto cycles =
+        static_cast<uint64_t>(kBurstGapSeconds * static_cast<double>(rte_get_tsc_hz()));
+    return cycles;
+}
+
+// With FI_PROGRESS_AUTO the helper does the work whenever the application does not; otherwise
+// only when the application has been away for a period.
+void run_helper(Domain& domain, bool automatic) {
+    pthread_setname_np(pthread_self(), "tagwire-helper");
+    uint32_t seen = domain.turns;
+    bool busy = false;
+    while (!domain.stopping) {
+        if (!busy) {
+            std::this_thread::sleep_for(automatic ? kAutomaticPeriod : kHelperPeriod);
+        }
+        const uint32_t turns = domain.turns.load(std::memory_order_relaxed);
+        busy = false;
+        if ((automatic || turns == seen) && domain.lock.helper_try_lock()) {
+            // What one turn sends, a software card puts on the wire in the next.
+            const int events = tw_progress(domain.worker) + tw_progress(domain.worker);
+            domain.lock.helper_unlock();
+            busy = events > 0;
+        }
+        seen = turns;
+    }
+}
+
+void close_worker(Domain& domain) {
+    if (domain.helper.joinable()) {
+        domain.stopping = true;
+        domain.helper.join();
+    }
+    if (domain.worker == nullptr) {
+        return;
+    }
+    if (domain.sink != nullptr) {
+        tw_cq_close(domain.sink);
+        domain.sink = nullptr;
+    }
+    // Peers get what was sent, and know that this side ends.
+    const auto end = steady_clock::now() + kShutdownTime;
+    while (tw_worker_shutdown(domain.worker) == -EAGAIN && steady_clock::now() < end) {
+        domain.progress();
+    }
+    if (const int result = tw_worker_close(domain.worker); result != 0) {
+        log_failure("the worker does not close", result);
+    }
+    domain.worker = nullptr;
+}
+
+int close_domain(fid* handle) {
+    auto& domain = object_of<Domain>(handle);
+    if (domain.children != 0) {
+        return -FI_EBUSY;
+    }
+    close_worker(domain);
+    if (domain.timer >= 0) {
+        close(domain.timer);
+    }
+    --domain.fabric->children;
+    delete &domain;
+    return 0;
+}
+
+int bind_domain(fid*, fid*, uint64_t) {
+    return -FI_ENOSYS;
+}
+
+// The address that the application wants for its endpoints, where it wants one.
+void take_address(const fi_info& info, tw_address* address) {
+    tw_address wanted{};
+    if (info.src_addr == nullptr || from_sockaddr(info.src_addr, info.src_addrlen, &wanted) != 0) {
+        return;
+    }
+    const bool has_ip = std::memcmp(wanted.ip, "\0\0\0\0", 4) != 0;
+    if (has_ip) {
+        std::memcpy(address->ip, wanted.ip, sizeof(address->ip));
+    }
+    if (wanted.udp_port != 0) {
+        address->udp_port = wanted.udp_port;
+    }
+}
+
+int open_worker(Domain& domain, const fi_info& info) {
+    const port::Settings settings = read_settings();
+    domain.lease = port::Lease::acquire(settings);
+    domain.peer_timeout_ms = settings.peer_timeout_ms;
+    tw_worker_attr attr = domain.lease->worker_attr();
+    // The application knows the address of the first worker only.
+    if (domain.lease->index() == 0) {
+        take_address(info, &attr.address);
+    }
+    if (const int result = tw_worker_open(&attr, &domain.worker); result != 0) {
+        return log_failure("the worker does not open", result);
+    }
+    if (info.domain_attr->threading == FI_THREAD_DOMAIN && !domain.lock.prefer_one_thread()) {
+        FI_INFO(&provider, FI_LOG_DOMAIN, "no membarrier(2): calls take a mutex\n");
+    }
+    domain.basic_memory = (info.domain_attr->mr_mode & (FI_MR_BASIC | FI_MR_VIRT_ADDR)) != 0;
+    const bool automatic = info.domain_attr->data_progress == FI_PROGRESS_AUTO;
+    domain.helper = std::thread([&domain, automatic] { run_helper(domain, automatic); });
+    return 0;
+}
+
+fi_ops domain_fid_ops = {
+    .size = sizeof(fi_ops),
+    .close = close_domain,
+    .bind = bind_domain,
+    .control = kAbsent,
+    .ops_open = kAbsent,
+    .tostr = kAbsent,
+    .ops_set = kAbsent,
+};
+
+fi_ops_domain domain_ops = {
+    .size = sizeof(fi_ops_domain),
+    .av_open = open_av,
+    .cq_open = open_cq,
+    .endpoint = open_endpoint,
+    .scalable_ep = kAbsent,
+    .cntr_open = open_counter,
+    .poll_open = open_poll_set,
+    .stx_ctx = kAbsent,
+    .srx_ctx = kAbsent,
+    .query_atomic = query_atomic,
+    .query_collective = kAbsent,
+    .endpoint2 = kAbsent,
+};
+
+}  // namespace
+
+int open_domain(fid_fabric* fabric, fi_info* info, fid_domain** handle, void* context) {
+    if (info == nullptr || info->domain_attr == nullptr) {
+        return -FI_EINVAL;
+    }
+    std::unique_ptr<Domain> domain(new (std::nothrow) Domain{});
+    if (domain == nullptr) {
+        return -FI_ENOMEM;
+    }
+    domain->fid.fid.fclass = FI_CLASS_DOMAIN;
+    domain->fid.fid.context = context;
+    domain->fid.fid.ops = &domain_fid_ops;
+    domain->fid.ops = &domain_ops;
+    domain->fid.mr = &memory_ops;
+    domain->fabric = &object_of<Fabric>(fabric);
+    try {
+        if (const int error = open_worker(*domain, *info); error != 0) {
+            return error;
+        }
+    } catch (const port::Failure& failure) {
+        FI_WARN(&provider, FI_LOG_DOMAIN, "%s: %s\n", failure.what(), failure.remedy().c_str());
+        return -FI_ENODEV;
+    }
+    ++domain->fabric->children;
+    *handle = &domain.release()->fid;
+    return 0;
+}
+
+void Domain::posted() {
+    const uint64_t now = rte_rdtsc();
+    const bool burst = now - last_post < burst_gap();
+    last_post = now;
+    if (!burst || ++unflushed >= kBurst) {
+        progress();
+    }
+}
+
+void Domain::yield() {
+    idle_turns = 0;
+    lock.unlock();
+    sched_yield();
+    lock.lock();
+}
+
+void Domain::drain_sink() {
+    tw_cq_entry entry;
+    tw_cq_error error;
+    for (;;) {
+        const ssize_t count = tw_cq_read(sink, &entry, 1);
+        if (count == -TW_EAVAIL) {
+            tw_cq_readerr(sink, &error);
+        } else if (count <= 0) {
+            return;
+        }
+    }
+}
+
+int Domain::open_sink() {
+    if (sink != nullptr) {
+        return 0;
+    }
+    const tw_cq_attr attr{.size = sizeof(tw_cq_attr), .entries = 0};
+    return tw_cq_open(worker, &attr, &sink);
+}
+
+int Domain::wait_fd() {
+    if (timer < 0) {
+        timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+    }
+    return timer;
+}
+
+void Domain::arm() {
+    const itimerspec soon{.it_interval = {}, .it_value = {.tv_sec = 0, .tv_nsec = kWakePeriodNs}};
+    timerfd_settime(wait_fd(), 0, &soon, nullptr);
+}
+
+}  // namespace tagwire::fi

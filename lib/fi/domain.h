@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A domain is a worker on a port of its own. Each call holds the domain's lock. A helper thread
+// turns the worker when the application has not done so for a while (or all the time, with
+// FI_PROGRESS_AUTO): peers wait for acknowledgements also while it computes, or sleeps elsewhere.
+#pragma once
+
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_domain.h>
+#include <tagwire/tagwire.h>
+
+#include <atomic>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "lib/fi/domain_lock.h"
+#include "lib/fi/fabric.h"
+#include "lib/port/process_ports.h"
+
+namespace tagwire::fi {
+
+struct Domain {
+    fid_domain fid;
+    Fabric* fabric;
+    std::unique_ptr<port::Lease> lease;
+    tw_worker* worker = nullptr;
+    DomainLock lock;
+    bool basic_memory = false;  // remote addresses are virtual, keys are chosen by us
+    std::atomic<int> children{0};
+    uint64_t last_post = 0;  // TSC of the last send
+    unsigned unflushed = 0;  // sends since the last turn
+    unsigned idle_turns = 0;
+    int timer = -1;  // what sleepers wait on
+    unsigned peer_timeout_ms = 0;
+    tw_cq* sink = nullptr;           // of endpoints without a completion queue
+    std::atomic<uint32_t> turns{0};  // of the application
+    std::atomic<bool> stopping{false};
+    std::thread helper;
+
+    // One turn of the worker.
+    void progress() {
+        unflushed = 0;
+        turns.store(turns.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+        if (tw_progress(worker) > 0) [[likely]] {
+            idle_turns = 0;
+        } else if (++idle_turns >= kIdleTurnsBeforeYield) {
+            yield();
+        }
+        if (sink != nullptr) [[unlikely]] {
+            drain_sink();
+        }
+    }
+    // After a send: it leaves now, unless it is one of many in a row, which leave together.
+    void posted();
+    void yield();
+    void drain_sink();
+    // The queue of an endpoint, or of a direction, that is bound to counters only.
+    int open_sink();
+
+    // A file descriptor that is readable when there may be something to do; -1: none is to be had.
+    int wait_fd();
+    void arm();
+
+    // Two peers on one core must not wait for the end of a time slice.
+    static constexpr unsigned kIdleTurnsBeforeYield = 64;
+};
+
+class Guard {
+  public:
+    explicit Guard(Domain& domain) : lock_(domain.lock) { lock_.lock(); }
+    ~Guard() { lock_.unlock(); }
+    Guard(const Guard&) = delete;
+    Guard& operator=(const Guard&) = delete;
+
+  private:
+    DomainLock& lock_;
+};
+
+// The other files' part of a domain's operations.
+extern fi_ops_mr memory_ops;
+int query_atomic(fid_domain* domain, fi_datatype datatype, fi_op op, fi_atomic_attr* attr,
+                 uint64_t flags);
+int open_av(fid_domain* domain, fi_av_attr* attr, fid_av** av, void* context);
+int open_cq(fid_domain* domain, fi_cq_attr* attr, fid_cq** cq, void* context);
+int open_counter(fid_domain* domain, fi_cntr_attr* attr, fid_cntr** counter, void* context);
+int open_endpoint(fid_domain* domain, fi_info* info, fid_ep** ep, void* context);
+int open_poll_set(fid_domain* domain, fi_poll_attr* attr, fid_poll** set);
+
+}  // namespace tagwire::fi

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "lib/fi/info.h"
+
+#include <arpa/inet.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <tagwire/types.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "lib/fi/address.h"
+#include "lib/fi/provider.h"
+#include "lib/port/failure.h"
+#include "lib/port/process_ports.h"
+
+namespace tagwire::fi {
+namespace {
+
+constexpr const char* kFabricName = "tagwire";
+constexpr uint64_t kTagFormat = 0xaaaaaaaaaaaaaaaaull;  // all 64 bits are the application's
+
+constexpr uint64_t kMessageCaps = FI_MSG | FI_TAGGED;
+constexpr uint64_t kRemoteCaps = FI_RMA | FI_ATOMIC;
+constexpr uint64_t kDomainCaps = FI_LOCAL_COMM | FI_REMOTE_COMM;
+constexpr uint64_t kTransmitCaps =
+    kMessageCaps | kRemoteCaps | FI_SEND | FI_READ | FI_WRITE | FI_FENCE;
+constexpr uint64_t kReceiveCaps = kMessageCaps | kRemoteCaps | FI_RECV | FI_REMOTE_READ |
+                                  FI_REMOTE_WRITE | FI_MULTI_RECV | FI_DIRECTED_RECV | FI_SOURCE |
+                                  FI_RMA_EVENT;
+constexpr uint64_t kAllCaps = kTransmitCaps | kReceiveCaps | kDomainCaps;
+
+constexpr uint64_t kTransmitFlags = FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE |
+                                    FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE;
+constexpr uint64_t kReceiveFlags = FI_COMPLETION | FI_MULTI_RECV;
+
+// Says in the log why an offer is not made.
+template <class... Values>
+bool refuse(const char* format, Values... values) {
+    FI_INFO(&provider, FI_LOG_CORE, format, values...);
+    return false;
+}
+
+unsigned long long number(uint64_t value) {
+    return value;
+}
+
+bool in_caps(const char* what, uint64_t wanted, uint64_t offered) {
+    return (wanted & ~offered) == 0 || refuse("%s %#llx are not offered (offered: %#llx)\n", what,
+                                              number(wanted & ~offered), number(offered));
+}
+
+bool at_most(const char* what, uint64_t wanted, uint64_t offered) {
+    return wanted <= offered ||
+           refuse("%s is at most %llu, asked for %llu\n", what, number(offered), number(wanted));
+}
+
+bool transmit_fits(const fi_tx_attr& wanted) {
+    return in_caps("transmit capabilities", wanted.caps, kAllCaps) &&
+           in_caps("transmit op_flags", wanted.op_flags, kTransmitFlags) &&
+           in_caps("transmit msg_order", wanted.msg_order, kMessageOrder) &&
+           in_caps("transmit comp_order", wanted.comp_order, FI_ORDER_NONE) &&
+           at_most("inject_size", wanted.inject_size, TW_INJECT_SIZE) &&
+           at_most("transmit size", wanted.size, kQueueSize) &&
+           at_most("transmit iov_limit", wanted.iov_limit, TW_IOV_LIMIT) &&
+           at_most("rma_iov_limit", wanted.rma_iov_limit, kRmaIovLimit);
+}
+
+bool receive_fits(const fi_rx_attr& wanted) {
+    return in_caps("receive capabilities", wanted.caps, kAllCaps) &&
+           in_caps("receive op_flags", wanted.op_flags, kReceiveFlags) &&
+           in_caps("receive msg_order", wanted.msg_order, kMessageOrder) &&
+           in_caps("receive comp_order", wanted.comp_order, FI_ORDER_NONE) &&
+           at_most("receive size", wanted.size, kQueueSize) &&
+           at_most("receive iov_limit", wanted.iov_limit, TW_IOV_LIMIT);
+}
+
+bool endpoint_fits(const fi_ep_attr& wanted) {
+    if (wanted.type != FI_EP_UNSPEC && wanted.type != FI_EP_RDM) {
+        return refuse("endpoints are FI_EP_RDM\n");
+    }
+    if (wanted.protocol != FI_PROTO_UNSPEC) {
+        return refuse("the protocol is Tagwire's own\n");
+    }
+    if (wanted.auth_key_size > TW_AUTH_KEY_MAX) {
+        return refuse("authorization keys have at most %llu bytes\n", number(TW_AUTH_KEY_MAX));
+    }
+    return at_most("max_msg_size", wanted.max_msg_size, TW_MAX_MESSAGE_SIZE) &&
+           at_most("tx_ctx_cnt", wanted.tx_ctx_cnt, 1) &&
+           at_most("rx_ctx_cnt", wanted.rx_ctx_cnt, 1);
+}
+
+bool domain_fits(const fi_domain_attr& wanted, const std::string& name) {
+    if (wanted.name != nullptr && name != wanted.name) {
+        return refuse("the domain is %s, asked for is %s\n", name.c_str(), wanted.name);
+    }
+    return in_caps("domain capabilities", wanted.caps, kDomainCaps) &&
+           at_most("cq_data_size", wanted.cq_data_size, sizeof(uint64_t)) &&
+           at_most("mr_key_size", wanted.mr_key_size, sizeof(uint64_t));
+}
+
+bool hints_fit(const fi_info& hints, const std::string& domain) {
+    if (!in_caps("capabilities", hints.caps, kAllCaps)) {
+        return false;
+    }
+    if (hints.addr_format != FI_FORMAT_UNSPEC && hints.addr_format != FI_SOCKADDR &&
+        hints.addr_format != FI_SOCKADDR_IN) {
+        return refuse("addresses are FI_SOCKADDR_IN\n");
+    }
+    if (hints.fabric_attr != nullptr && hints.fabric_attr->name != nullptr &&
+        std::strcmp(hints.fabric_attr->name, kFabricName) != 0) {
+        return refuse("the fabric is %s\n", kFabricName);
+    }
+    return (hints.tx_attr == nullptr || transmit_fits(*hints.tx_attr)) &&
+           (hints.rx_attr == nullptr || receive_fits(*hints.rx_attr)) &&
+           (hints.ep_attr == nullptr || endpoint_fits(*hints.ep_attr)) &&
+           (hints.domain_attr == nullptr || domain_fits(*hints.domain_attr, domain));
+}
+
+// What has no direction goes both ways.
+uint64_t with_modifiers(uint64_t caps) {
+    if ((caps & kMessageCaps) != 0 && (caps & (FI_SEND | FI_RECV)) == 0) {
+        caps |= FI_SEND | FI_RECV;
+    }
+    constexpr uint64_t kDirections = FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
+    if ((caps & kRemoteCaps) != 0 && (caps & kDirections) == 0) {
+        caps |= kDirections;
+    }
+    return caps;
+}
+
+char* copy(const std::string& text) {
+    return strdup(text.c_str());
+}
+
+void fill_contexts(const fi_info* hints, uint64_t caps, fi_info* info) {
+    fi_tx_attr& tx = *info->tx_attr;
+    tx.caps = caps & kTransmitCaps;
+    tx.op_flags = 0;
+    tx.msg_order = kMessageOrder;
+    tx.inject_size = TW_INJECT_SIZE;
+    tx.size = kQueueSize;
+    tx.iov_limit = TW_IOV_LIMIT;
+    tx.rma_iov_limit = kRmaIovLimit;
+    fi_rx_attr& rx = *info->rx_attr;
+    rx.caps = caps & kReceiveCaps;
+    rx.msg_order = kMessageOrder;
+    rx.total_buffered_recv = size_t{32} << 20;
+    rx.size = kQueueSize;
+    rx.iov_limit = TW_IOV_LIMIT;
+    if (hints != nullptr && hints->tx_attr != nullptr) {
+        tx.op_flags = hints->tx_attr->op_flags;
+        tx.caps = hints->tx_attr->caps != 0 ? hints->tx_attr->caps & kTransmitCaps : tx.caps;
+    }
+    if (hints != nullptr && hints->rx_attr != nullptr) {
+        rx.op_flags = hints->rx_attr->op_flags;
+        rx.caps = hints->rx_attr->caps != 0 ? hints->rx_attr->caps & kReceiveCaps : rx.caps;
+    }
+}
+
+void fill_endpoint(const fi_info* hints, fi_info* info) {
+    fi_ep_attr& ep = *info->ep_attr;
+    ep.type = FI_EP_RDM;
+    ep.protocol = FI_PROTO_UNSPEC;
+    ep.protocol_version = 1;
+    ep.max_msg_size = TW_MAX_MESSAGE_SIZE;
+    ep.max_order_raw_size = kOrderedSize;
+    ep.max_order_war_size = kOrderedSize;
+    ep.max_order_waw_size = kOrderedSize;
+    ep.mem_tag_format = kTagFormat;
+    ep.tx_ctx_cnt = 1;
+    ep.rx_ctx_cnt = 1;
+    if (hints == nullptr || hints->ep_attr == nullptr) {
+        return;
+    }
+    if (hints->ep_attr->mem_tag_format != 0) {
+        ep.mem_tag_format = hints->ep_attr->mem_tag_format;
+    }
+    if (hints->ep_attr->auth_key != nullptr && hints->ep_attr->auth_key_size > 0) {
+        ep.auth_key_size = hints->ep_attr->auth_key_size;
+        ep.auth_key = static_cast<uint8_t*>(std::malloc(ep.auth_key_size));
+        std::memcpy(ep.auth_key, hints->ep_attr->auth_key, ep.auth_key_size);
+    }
+}
+
+// Before 1.5 there were two modes; later a bit for each demand of a provider. We have none, unless
+// the application insists on the basic mode.
+int memory_mode(uint32_t version, const fi_info* hints) {
+    const int wanted = hints != nullptr && hints->domain_attr != nullptr
+                           ? hints->domain_attr->mr_mode
+                           : static_cast<int>(FI_MR_UNSPEC);
+    if (FI_VERSION_LT(version, FI_VERSION(1, 5))) {
+        return wanted == FI_MR_BASIC ? FI_MR_BASIC : FI_MR_SCALABLE;
+    }
+    return wanted == FI_MR_BASIC || wanted == FI_MR_SCALABLE ? wanted : 0;
+}
+
+void fill_domain(uint32_t version, const fi_info* hints, const port::Prospect& prospect,
+                 fi_info* info) {
+    fi_domain_attr& domain = *info->domain_attr;
+    domain.name = copy(prospect.device);
+    domain.threading = FI_THREAD_SAFE;
+    domain.control_progress = FI_PROGRESS_MANUAL;
+    domain.data_progress = FI_PROGRESS_MANUAL;
+    domain.resource_mgmt = FI_RM_ENABLED;
+    domain.av_type = FI_AV_UNSPEC;
+    domain.mr_mode = memory_mode(version, hints);
+    domain.mr_key_size = sizeof(uint64_t);
+    domain.cq_data_size = sizeof(uint64_t);
+    domain.cq_cnt = 1024;
+    domain.ep_cnt = 1024;
+    domain.tx_ctx_cnt = 1024;
+    domain.rx_ctx_cnt = 1024;
+    domain.max_ep_tx_ctx = 1;
+    domain.max_ep_rx_ctx = 1;
+    domain.cntr_cnt = 1024;
+    domain.mr_iov_limit = TW_IOV_LIMIT;
+    domain.caps = kDomainCaps;
+    domain.mr_cnt = 65536;
+    if (hints == nullptr || hints->domain_attr == nullptr) {
+        return;
+    }
+    const fi_domain_attr& wanted = *hints->domain_attr;
+    if (wanted.threading != FI_THREAD_UNSPEC) {
+        domain.threading = wanted.threading;
+    }
+    if (wanted.control_progress != FI_PROGRESS_UNSPEC) {
+        domain.control_progress = wanted.control_progress;
+    }
+    if (wanted.data_progress != FI_PROGRESS_UNSPEC) {
+        domain.data_progress = wanted.data_progress;
+    }
+    if (wanted.resource_mgmt == FI_RM_DISABLED) {
+        domain.resource_mgmt = FI_RM_DISABLED;
+    }
+    domain.av_type = wanted.av_type;
+}
+
+void set_address(const sockaddr_in& address, void** data, size_t* length) {
+    std::free(*data);
+    *data = std::malloc(sizeof(address));
+    std::memcpy(*data, &address, sizeof(address));
+    *length = sizeof(address);
+}
+
+bool names_no_card(const sockaddr_in& address) {
+    const uint32_t ip = ntohl(address.sin_addr.s_addr);
+    return ip == INADDR_ANY || ip >> 24 == 127;
+}
+
+// The address of this process, with the port that the application wants.
+int fill_source(const char* node, const char* service, uint64_t flags, const fi_info* hints,
+                const port::Settings& settings, fi_info* info) {
+    sockaddr_in own = to_sockaddr(port::address_of_worker(settings, 0));
+    own.sin_port = 0;
+    if ((flags & FI_SOURCE) != 0 && (node != nullptr || service != nullptr)) {
+        sockaddr_in wanted{};
+        if (const int error = resolve(node, service, (flags & FI_NUMERICHOST) != 0, &wanted);
+            error != 0) {
+            return error;
+        }
+        // The loopback and the wildcard address stand for this process, whatever its card.
+        if (!names_no_card(wanted)) {
+            own.sin_addr = wanted.sin_addr;
+        }
+        own.sin_port = wanted.sin_port;
+    } else if (hints != nullptr && hints->src_addr != nullptr) {
+        tw_address given{};
+        if (from_sockaddr(hints->src_addr, hints->src_addrlen, &given) != 0) {
+            return -FI_ENODATA;
+        }
+        const sockaddr_in wanted = to_sockaddr(given);
+        if (!names_no_card(wanted)) {
+            own.sin_addr = wanted.sin_addr;
+        }
+        own.sin_port = wanted.sin_port;
+        std::memcpy(own.sin_zero, wanted.sin_zero, sizeof(own.sin_zero));
+    }
+    set_address(own, &info->src_addr, &info->src_addrlen);
+    return 0;
+}
+
+int fill_destination(const char* node, const char* service, uint64_t flags, const fi_info* hints,
+                     fi_info* info) {
+    if ((flags & FI_SOURCE) == 0 && node != nullptr) {
+        sockaddr_in peer{};
+        if (const int error = resolve(node, service, (flags & FI_NUMERICHOST) != 0, &peer);
+            error != 0) {
+            return error;
+        }
+        set_address(peer, &info->dest_addr, &info->dest_addrlen);
+    } else if (hints != nullptr && hints->dest_addr != nullptr) {
+        tw_address given{};
+        if (from_sockaddr(hints->dest_addr, hints->dest_addrlen, &given) != 0) {
+            return -FI_ENODATA;
+        }
+        set_address(to_sockaddr(given), &info->dest_addr, &info->dest_addrlen);
+    }
+    return 0;
+}
+
+int make_info(uint32_t version, const char* node, const char* service, uint64_t flags,
+              const fi_info* hints, const port::Settings& settings, fi_info** made) {
+    const port::Prospect prospect = port::prospect(settings);
+    if (hints != nullptr && !hints_fit(*hints, prospect.device)) {
+        return -FI_ENODATA;
+    }
+    fi_info* info = fi_allocinfo();
+    if (info == nullptr) {
+        return -FI_ENOMEM;
+    }
+    const uint64_t caps =
+        with_modifiers(hints != nullptr && hints->caps != 0 ? hints->caps : kAllCaps);
+    info->caps = caps | kDomainCaps;
+    info->mode = 0;
+    info->addr_format = FI_SOCKADDR_IN;
+    fill_contexts(hints, caps, info);
+    fill_endpoint(hints, info);
+    fill_domain(version, hints, prospect, info);
+    info->fabric_attr->name = copy(kFabricName);
+    info->fabric_attr->prov_version = provider.version;
+    info->fabric_attr->api_version = version;
+    if ((flags & FI_PROV_ATTR_ONLY) == 0) {
+        int error = fill_source(node, service, flags, hints, settings, info);
+        if (error == 0) {
+            error = fill_destination(node, service, flags, hints, info);
+        }
+        if (error != 0) {
+            fi_freeinfo(info);
+            return error;
+        }
+    }
+    *made = info;
+    return 0;
+}
+
+}  // namespace
+
+int get_info(uint32_t version, const char* node, const char* service, uint64_t flags,
+             const fi_info* hints, fi_info** info) {
+    try {
+        return make_info(version, node, service, flags, hints, read_settings(), info);
+    } catch (const port::Failure& failure) {
+        FI_WARN(&provider, FI_LOG_CORE, "%s: %s\n", failure.what(), failure.remedy().c_str());
+    }
+    return -FI_ENODATA;
+}
+
+int check_transmit(const fi_tx_attr& wanted) {
+    return transmit_fits(wanted) ? 0 : -FI_EINVAL;
+}
+
+int check_receive(const fi_rx_attr& wanted) {
+    return receive_fits(wanted) ? 0 : -FI_EINVAL;
+}
+
+}  // namespace tagwire::fi

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// fi_getinfo: what the provider can do, held against what is asked for.
+#pragma once
+
+#include <rdma/fabric.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tagwire::fi {
+
+inline constexpr size_t kQueueSize = 1024;  // of a context, at least
+inline constexpr size_t kRmaIovLimit = 8;
+inline constexpr size_t kConnectDataSize = 256;
+inline constexpr size_t kOrderedSize = 64 * 1024;  // longer puts may pass each other
+// What arrives from one peer takes effect in the order in which it was posted; only long puts and
+// gets (see the max_order_... sizes) may pass each other.
+inline constexpr uint64_t kMessageOrder =
+    FI_ORDER_STRICT | FI_ORDER_RMA_RAR | FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAR | FI_ORDER_RMA_WAW |
+    FI_ORDER_ATOMIC_RAR | FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_WAR | FI_ORDER_ATOMIC_WAW;
+
+int get_info(uint32_t version, const char* node, const char* service, uint64_t flags,
+             const fi_info* hints, fi_info** info);
+
+// Checks the attributes with which a context or an endpoint is opened; 0, or a negative errno and
+// a line in the log.
+int check_transmit(const fi_tx_attr& wanted);
+int check_receive(const fi_rx_attr& wanted);
+
+}  // namespace tagwire::fi

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How an operation is given to the core: under the lock, and what goes out leaves soon.
+#pragma once
+
+#include "lib/fi/endpoint.h"
+#include "lib/fi/object.h"
+
+namespace tagwire::fi {
+
+// With `more` the next operation makes it leave.
+template <class Call>
+[[gnu::always_inline]] inline ssize_t send(fid_ep* handle, Call call, bool more = false) {
+    auto& ep = object_of<Endpoint>(handle);
+    const Guard guard(*ep.domain);
+    const int result = call(ep);
+    if (result == 0) [[likely]] {
+        if (!more) {
+            ep.domain->posted();
+        }
+    } else if (result == -EAGAIN) {
+        ep.domain->progress();
+    }
+    return result;
+}
+
+template <class Call>
+[[gnu::always_inline]] inline ssize_t receive(fid_ep* handle, Call call) {
+    auto& ep = object_of<Endpoint>(handle);
+    const Guard guard(*ep.domain);
+    const int result = call(ep);
+    if (result == -EAGAIN) [[unlikely]] {
+        ep.domain->progress();
+    }
+    return result;
+}
+
+}  // namespace tagwire::fi
