@@ -47,7 +47,7 @@ void RemoteMemory::receive_done(transport::ReceiveOperation& operation,
 void RemoteMemory::reply_arrived(IncomingMessage& message) noexcept {
     const MessageHeader& header = transport::header_of(message);
     const auto index = static_cast<uint32_t>(header.tag);
-    const auto sequence = static_cast<uint32_t>(header.tag >> 32);
+    const auto sequence = static_cast<uint32_t>(header.tag >> 32) ^ salt_;
     RmaRequest* request = index < requests_.touched() ? &requests_[index] : nullptr;
     if (request == nullptr || !request->waits || request->sequence != sequence ||
         request->peer != transport::peer_of(message)) [[unlikely]] {

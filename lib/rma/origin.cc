@@ -237,7 +237,7 @@ void RemoteMemory::describe(RmaRequest& request, void* context, uint64_t flags,
 uint64_t RemoteMemory::await_reply(RmaRequest& request) noexcept {
     request.waits = true;
     request.receive.user = &request;
-    return uint64_t{request.sequence} << 32 | requests_.index_of(&request);
+    return uint64_t{request.sequence ^ salt_} << 32 | requests_.index_of(&request);
 }
 
 // fi_cq(3): an inject completion may come before the data is on the network.

@@ -197,6 +197,7 @@ class RemoteMemory final : public KindHandler {
     std::vector<PeerId> resuming_;
     RmaCounters counters_;
     std::random_device random_;
+    uint32_t salt_;  // of the ids of requests: those of another life are others
 };
 
 }  // namespace tagwire

@@ -30,7 +30,8 @@ RemoteMemory::RemoteMemory(Worker& worker)
       requests_(worker.sends().capacity()),
       operands_(worker.sends().capacity()),
       placements_(worker.sends().capacity()),
-      replies_(worker.sends().capacity()) {}
+      replies_(worker.sends().capacity()),
+      salt_(random_()) {}
 
 RemoteMemory::PeerQueue& RemoteMemory::queue_of(PeerId peer) {
     if (peer >= queues_.size()) [[unlikely]] {
@@ -67,6 +68,10 @@ void RemoteMemory::arrived(Endpoint& endpoint, IncomingMessage& message) noexcep
 
 // False when there is no room for what it needs; it is untouched then.
 bool RemoteMemory::serve(Endpoint& endpoint, PeerQueue& queue, IncomingMessage& message) noexcept {
+    if (!worker_.transport().is_current(message)) [[unlikely]] {
+        worker_.transport().discard(message);
+        return true;
+    }
     switch (transport::header_of(message).kind) {
         case MessageKind::kPut:
             return serve_put(endpoint, queue, message);

@@ -18,6 +18,9 @@ int Engine::accept(IncomingMessage& message, ReceiveOperation& operation) noexce
         } else {
             scatter(operation.iov, 0, message.inline_payload, limit);
         }
+        if ((message.header.flags & kWantsDeliveryNote) != 0) [[unlikely]] {
+            answer(sessions_[message.peer], message, 0, wire::kGrantDelivered);
+        }
         free_message(&message);
         return 1;
     }
@@ -73,7 +76,7 @@ void Engine::drop(IncomingMessage& message, uint16_t notes, uint16_t refusal) no
     }
     Session& s = sessions_[message.peer];
     drop_held(message);
-    if (!message.is(kInline)) {
+    if (!message.is(kInline) || message.header.kind > MessageKind::kUntagged) {
         uint16_t flags = notes;
         if (message.is(kIndexed)) {
             stop_expecting(s, message);
@@ -119,9 +122,7 @@ void Engine::answer(Session& s, IncomingMessage& message, uint32_t granted,
     }
     flags &= wanted;
     // Message ids of a session that ended mean nothing in the next one.
-    const bool heard = s.state == SessionState::kEstablished &&
-                       message.session == static_cast<uint32_t>(s.generation);
-    if ((flags == 0 && granted == 0) || !heard) {
+    if ((flags == 0 && granted == 0) || !is_current(message)) {
         return;
     }
     if ((flags & wire::kGrantMatched) != 0) {

@@ -58,6 +58,8 @@ void Engine::slot_acknowledged(Session& s, uint64_t psn, TxSlot& slot) noexcept 
     }
     if (slot.type == wire::PacketType::kMessages) [[likely]] {
         messages_done(s, *slot.operation, slot.count);
+    } else if (slot.type == wire::PacketType::kOperations) {
+        operations_done(s, *slot.operation, slot.count);
     } else if (slot.operation != nullptr) {
         packet_of_message_done(s, *slot.operation);
     }
@@ -99,6 +101,16 @@ void Engine::messages_done(Session& s, SendOperation& first, uint32_t count) noe
     finish_markers(s);
 }
 
+// Those that wait for nothing more leave the list, one by one.
+void Engine::operations_done(Session& s, SendOperation& first, uint32_t count) noexcept {
+    SendOperation* operation = &first;
+    for (; count > 0; --count) {
+        SendOperation* const next = operation->state.next;
+        packet_of_message_done(s, *operation);
+        operation = next;
+    }
+}
+
 void Engine::packet_of_message_done(Session& s, SendOperation& operation) noexcept {
     --operation.state.unacked_packets;
     finish_if_done(s, operation);
@@ -138,12 +150,13 @@ void Engine::unlink_send(Session& s, SendOperation& operation) noexcept {
 }
 
 void Engine::finish_markers(Session& s) noexcept {
-    while (s.oldest != nullptr && s.oldest->state.marker) [[unlikely]] {
-        if (s.unsent == s.oldest) {
-            s.unsent = s.oldest->state.next;
+    while (s.oldest != nullptr && s.oldest->state.marker)
+        [[unlikely]] {
+            if (s.unsent == s.oldest) {
+                s.unsent = s.oldest->state.next;
+            }
+            finish_send(s, *s.oldest, 0);
         }
-        finish_send(s, *s.oldest, 0);
-    }
 }
 
 void Engine::finish_send(Session& s, SendOperation& operation, int status) noexcept {
@@ -158,13 +171,26 @@ void Engine::finish_send(Session& s, SendOperation& operation, int status) noexc
 }
 
 void Engine::receive_grant(Session& s, const wire::GrantHeader& grant) noexcept {
-    SendOperation* operation = outgoing_.find(s.id, grant.message_id);
-    if (operation == nullptr) {
-        return;  // for a message that needs none any more
-    }
-    auto& state = operation->state;
+    const uint32_t first = grant.message_id;
+    if ((grant.flags & wire::kGrantRange) != 0) {
+        for (uint32_t i = 0; i < grant.granted; ++i) {
+            if (SendOperation* operation = outgoing_.find(s.id, first + i)) {
+                operation->state.awaited = static_cast<uint8_t>(operation->state.awaited &
+                                                                ~uint8_t{wire::kGrantDelivered});
+                finish_if_done(s, *operation);
+            }
+        }
+        make_ready(s);
+    } else if (SendOperation* operation = outgoing_.find(s.id, first)) {
+        receive_note(s, *operation, grant);
+    }  // else for a message that needs none any more
+}
+
+void Engine::receive_note(Session& s, SendOperation& operation,
+                          const wire::GrantHeader& grant) noexcept {
+    auto& state = operation.state;
     const uint16_t flags = grant.flags;
-    const auto length = static_cast<uint32_t>(operation->header.length);
+    const auto length = static_cast<uint32_t>(operation.header.length);
     state.granted = std::max(state.granted, std::min<uint32_t>(grant.granted, length));
     state.awaited = static_cast<uint8_t>(state.awaited & ~flags);
     if ((flags & wire::kGrantRefused) != 0) {
@@ -175,17 +201,17 @@ void Engine::receive_grant(Session& s, const wire::GrantHeader& grant) noexcept 
         state.end = std::max(state.sent, state.granted);
     }
     make_ready(s);
-    if (s.unsent == operation) {  // its eager part is not out yet
+    if (s.unsent == &operation) {  // its eager part is not out yet
         if (state.sent < state.end) {
             return;
         }
         s.unsent = state.next;
     }
     if (state.sent == state.end) {
-        leave_transfers(s, *operation);
-        finish_if_done(s, *operation);
+        leave_transfers(s, operation);
+        finish_if_done(s, operation);
     } else if (state.sent < state.granted && !state.transfers) {
-        begin_transfer(s, *operation);
+        begin_transfer(s, operation);
     }
 }
 

@@ -43,6 +43,20 @@ const uint8_t* read_record(const uint8_t* at, MessageHeader& header) noexcept {
     return at;
 }
 
+// The same of a record for remote memory.
+const uint8_t* read_operation(const uint8_t* at, MessageHeader& header) noexcept {
+    const auto& record = *reinterpret_cast<const wire::OperationHeader*>(at);
+    const uint16_t bits = record.bits;
+    header.kind = static_cast<MessageKind>(bits >> wire::kOperationKindShift);
+    header.flags =
+        static_cast<uint8_t>(((bits & wire::kOperationHasData) != 0 ? kHasData : 0) |
+                             (header.kind == MessageKind::kPut ? kWantsDeliveryNote : 0));
+    header.tag = record.tag;
+    header.data = record.data;
+    header.length = bits & wire::kOperationLengthMask;
+    return at + sizeof(record);
+}
+
 MessageHeader header_of(const wire::FirstHeader& first) noexcept {
     const uint16_t flags = first.flags;
     MessageHeader header;
@@ -74,6 +88,9 @@ Counter Engine::receive_content(Session& s, rte_mbuf* packet,
         case wire::PacketType::kMessages:
             outcome = receive_messages(s, packet, view);
             break;
+        case wire::PacketType::kOperations:
+            outcome = receive_operations(s, packet, view);
+            break;
         case wire::PacketType::kFirst:
             outcome = receive_first(s, packet, view);
             break;
@@ -94,6 +111,17 @@ Counter Engine::receive_content(Session& s, rte_mbuf* packet,
 
 Counter Engine::receive_messages(Session& s, rte_mbuf* packet,
                                  const wire::FrameView& view) noexcept {
+    return receive_records<false>(s, packet, view);
+}
+
+Counter Engine::receive_operations(Session& s, rte_mbuf* packet,
+                                   const wire::FrameView& view) noexcept {
+    return receive_records<true>(s, packet, view);
+}
+
+template <bool kOperations>
+inline Counter Engine::receive_records(Session& s, rte_mbuf* packet,
+                                       const wire::FrameView& view) noexcept {
     const uint32_t first =
         reinterpret_cast<const wire::MessagesHeader*>(view.payload)->first_message_id;
     uint32_t id = first;
@@ -111,10 +139,14 @@ Counter Engine::receive_messages(Session& s, rte_mbuf* packet,
     const bool in_order = id == s.announce_next && s.unannounced == nullptr;
     for (; at < end; ++id) {
         IncomingMessage* message = new_message(s, id);
-        const uint8_t* payload = read_record(at, message->header);
+        const uint8_t* payload =
+            kOperations ? read_operation(at, message->header) : read_record(at, message->header);
         const auto length = static_cast<uint32_t>(message->header.length);
         message->limit = length;
         message->units = 1;
+        if constexpr (kOperations) {
+            message->session = static_cast<uint32_t>(s.generation);
+        }
         if (length <= kInlinePayload) [[likely]] {
             copy_small(message->inline_payload, payload, length);
             message->received = length;

@@ -51,6 +51,11 @@ class Engine final : public Transport {
     void keep(IncomingMessage& message) noexcept override;
     void discard(IncomingMessage& message) noexcept override;
     void refuse(IncomingMessage& message, uint16_t error) noexcept override;
+    bool is_current(const IncomingMessage& message) const noexcept override {
+        const Session& s = sessions_[message.peer];
+        return s.state == SessionState::kEstablished &&
+               message.session == static_cast<uint32_t>(s.generation);
+    }
     bool revoke(IncomingMessage& message, uint16_t error) noexcept override;
     uint32_t poll(std::span<Event> events) noexcept override;
     uint64_t next_deadline_ns() const noexcept override;
@@ -94,6 +99,9 @@ class Engine final : public Transport {
     // assembly.cc
     Counter receive_content(Session& s, rte_mbuf* packet, const wire::FrameView& view) noexcept;
     Counter receive_messages(Session& s, rte_mbuf* packet, const wire::FrameView& view) noexcept;
+    template <bool kOperations>
+    Counter receive_records(Session& s, rte_mbuf* packet, const wire::FrameView& view) noexcept;
+    Counter receive_operations(Session& s, rte_mbuf* packet, const wire::FrameView& view) noexcept;
     Counter receive_first(Session& s, rte_mbuf* packet, const wire::FrameView& view) noexcept;
     Counter receive_fragment(Session& s, rte_mbuf* packet, const wire::FrameView& view) noexcept;
     void take_units(Session& s, uint32_t units) noexcept;
@@ -134,6 +142,9 @@ class Engine final : public Transport {
     void after_acknowledgement(Session& s, uint32_t packets, const wire::BaseHeader& base) noexcept;
     void messages_done(Session& s, SendOperation& first, uint32_t count) noexcept;
     void packet_of_message_done(Session& s, SendOperation& operation) noexcept;
+    void operations_done(Session& s, SendOperation& first, uint32_t count) noexcept;
+    void receive_note(Session& s, SendOperation& operation,
+                      const wire::GrantHeader& grant) noexcept;
     void finish_send(Session& s, SendOperation& operation, int status) noexcept;
     void unlink_send(Session& s, SendOperation& operation) noexcept;
     void finish_markers(Session& s) noexcept;
@@ -162,6 +173,8 @@ class Engine final : public Transport {
     Step transmit_grant(Session& s) noexcept;
     Step transmit_new(Session& s) noexcept;
     Step transmit_records(Session& s) noexcept;
+    Step transmit_operations(Session& s) noexcept;
+    static uint32_t delivered_in_a_row(const IncomingMessage& first) noexcept;
     Step transmit_eager_part(Session& s, SendOperation& operation) noexcept;
     bool needs_announcement(const Session& s, uint32_t end) const noexcept;
     Step transmit_transfer(Session& s) noexcept;

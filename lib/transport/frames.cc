@@ -54,6 +54,18 @@ uint8_t* write_record(uint8_t* at, const SendOperation& operation) noexcept {
     return at + length;
 }
 
+uint8_t* write_operation(uint8_t* at, const SendOperation& operation) noexcept {
+    const MessageHeader& header = operation.header;
+    const auto length = static_cast<uint32_t>(header.length);
+    const uint32_t bits = static_cast<uint32_t>(header.kind) << wire::kOperationKindShift |
+                          ((header.flags & kHasData) != 0 ? wire::kOperationHasData : 0u) | length;
+    *reinterpret_cast<wire::OperationHeader*>(at) = {static_cast<uint16_t>(bits), header.tag,
+                                                     header.data};
+    at += sizeof(wire::OperationHeader);
+    gather(operation.iov, 0, at, length);
+    return at + length;
+}
+
 uint8_t* write_extension(uint8_t* at, const TxSlot& slot) noexcept {
     switch (slot.type) {
         case wire::PacketType::kMessages: {
@@ -62,6 +74,16 @@ uint8_t* write_extension(uint8_t* at, const TxSlot& slot) noexcept {
             const SendOperation* operation = slot.operation;
             for (uint32_t left = slot.count; left > 0; --left) {
                 at = write_record(at, *operation);
+                operation = operation->state.next;
+            }
+            return at;
+        }
+        case wire::PacketType::kOperations: {
+            *reinterpret_cast<wire::MessagesHeader*>(at) = {slot.message_id};
+            at += sizeof(wire::MessagesHeader);
+            const SendOperation* operation = slot.operation;
+            for (uint32_t left = slot.count; left > 0; --left) {
+                at = write_operation(at, *operation);
                 operation = operation->state.next;
             }
             return at;

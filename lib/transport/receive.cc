@@ -99,7 +99,8 @@ Counter Engine::receive_frame(rte_mbuf* packet) noexcept {
 Counter Engine::receive_tagwire(rte_mbuf* packet, const wire::FrameView& view) noexcept {
     const wire::BaseHeader& base = *view.base;
     const wire::PacketType type = base.type();
-    if (type >= wire::PacketType::kHello && type != wire::PacketType::kClose) [[unlikely]] {
+    if (type >= wire::PacketType::kHello && type != wire::PacketType::kClose &&
+        type != wire::PacketType::kOperations) [[unlikely]] {
         return receive_cold(view);
     }
     const uint32_t connection = base.connection;

@@ -13,9 +13,15 @@ uint16_t record_bits(const MessageHeader& header) noexcept {
                                  ((header.flags & kHasData) != 0 ? wire::kRecordHasData : 0));
 }
 
-// A record says no more of its message than these.
+// A record says no more of its message than these. One for remote memory has the notes of
+// its kind without a word.
 bool may_be_record(const MessageHeader& header) noexcept {
-    return header.kind <= MessageKind::kUntagged && (header.flags & ~kHasData) == 0;
+    if (header.kind <= MessageKind::kUntagged) [[likely]] {
+        return (header.flags & ~kHasData) == 0;
+    }
+    const int needs = header.kind == MessageKind::kPut ? kWantsDeliveryNote : 0;
+    return wire::is_remote_memory(header.kind) && header.length <= wire::kOperationLengthMask &&
+           (header.flags & ~(kHasData | kWantsAnswer)) == needs;
 }
 
 uint8_t awaited_notes(const MessageHeader& header) noexcept {
@@ -59,6 +65,8 @@ int Engine::send(PeerId peer, SendOperation& operation) noexcept {
     operation.state.record_length = operation.state.end;
     if (!may_be_record(operation.header)) [[unlikely]] {
         operation.state.record_length = UINT32_MAX;
+    }
+    if (operation.header.flags != 0) [[unlikely]] {
         operation.state.awaited = awaited_notes(operation.header);
     }
     append(s, operation);
@@ -160,22 +168,48 @@ Engine::Step Engine::transmit_grant(Session& s) noexcept {
     packet.grant_flags = static_cast<uint8_t>(message->grant_flags);
     packet.length =
         (packet.grant_flags & wire::kGrantRefused) != 0 ? message->refusal : uint16_t{0};
+    const uint32_t count = delivered_in_a_row(*message);
+    if (count > 1) {
+        packet.offset = count;
+        packet.grant_flags |= wire::kGrantRange;
+    }
     if (!emit_new(s, packet)) {
         return Step::kNoBuffer;
     }
-    s.grants = message->next_grant;
-    message->clear(kGrantQueued);
-    if (message->is(kFreeAfterGrant)) {
-        free_message(message);
+    for (uint32_t left = count; left > 0; --left) {
+        message = s.grants;
+        s.grants = message->next_grant;
+        message->clear(kGrantQueued);
+        if (message->is(kFreeAfterGrant)) {
+            free_message(message);
+        }
     }
     return Step::kSent;
 }
 
+// Messages that one note says it for.
+uint32_t Engine::delivered_in_a_row(const IncomingMessage& first) noexcept {
+    const auto plain = [](const IncomingMessage& message) {
+        return message.grant_flags == wire::kGrantDelivered && message.granted == 0;
+    };
+    uint32_t count = 1;
+    if (plain(first)) {
+        const IncomingMessage* next = first.next_grant;
+        for (; next != nullptr && next->id == first.id + count && plain(*next) &&
+               count < wire::kMaxGrantRange;
+             next = next->next_grant) {
+            ++count;
+        }
+    }
+    return count;
+}
+
 // New messages and transfers take turns, so that neither waits for all of the other.
 Engine::Step Engine::transmit_new(Session& s) noexcept {
-    while (s.unsent != nullptr && s.unsent->state.marker) [[unlikely]] {
-        s.unsent = s.unsent->state.next;
-    }
+    while (s.unsent != nullptr && s.unsent->state.marker)
+        [[unlikely]] {
+            s.unsent = s.unsent->state.next;
+        }
     if (s.transfers != nullptr && (s.transfer_turn || s.unsent == nullptr)) [[unlikely]] {
         s.transfer_turn = false;
         return transmit_transfer(s);
@@ -189,7 +223,8 @@ Engine::Step Engine::transmit_new(Session& s) noexcept {
         return s.transfers != nullptr ? transmit_transfer(s) : Step::kNothing;
     }
     if (s.unsent->state.record_length <= s.record_limit) [[likely]] {
-        return transmit_records(s);
+        return s.unsent->header.kind <= MessageKind::kUntagged ? transmit_records(s)
+                                                               : transmit_operations(s);
     }
     if ((s.unsent->header.flags & kFence) != 0 && s.unsent->state.previous != nullptr)
         [[unlikely]] {
@@ -205,7 +240,8 @@ Engine::Step Engine::transmit_records(Session& s) noexcept {
     SendOperation* operation = s.unsent;
     uint32_t messages = 0;
     while (operation != nullptr && messages < credit &&
-           operation->state.record_length <= s.record_limit) {
+           operation->state.record_length <= s.record_limit &&
+           operation->header.kind <= MessageKind::kUntagged) {
         const uint32_t size = wire::record_header_size(record_bits(operation->header)) +
                               operation->state.record_length;
         if (size > room) {
@@ -223,6 +259,45 @@ Engine::Step Engine::transmit_records(Session& s) noexcept {
     packet.count = static_cast<uint16_t>(messages);
     if (!emit_new(s, packet)) {
         return Step::kNoBuffer;
+    }
+    s.eager_sent += messages;
+    s.unsent = operation;
+    return Step::kSent;
+}
+
+// The same for remote memory. Each of these messages ends by itself, most with a note or an answer.
+Engine::Step Engine::transmit_operations(Session& s) noexcept {
+    const uint32_t credit = s.eager_credit - s.eager_sent;
+    uint32_t room = s.payload_room - static_cast<uint32_t>(sizeof(wire::MessagesHeader));
+    SendOperation* operation = s.unsent;
+    uint32_t messages = 0;
+    while (operation != nullptr && messages < credit &&
+           operation->state.record_length <= s.record_limit &&
+           wire::is_remote_memory(operation->header.kind)) {
+        const uint32_t size =
+            static_cast<uint32_t>(sizeof(wire::OperationHeader)) + operation->state.record_length;
+        if (size > room) {
+            break;
+        }
+        room -= size;
+        ++messages;
+        operation = operation->state.next;
+    }
+    TxSlot packet{};
+    packet.type = wire::PacketType::kOperations;
+    packet.operation = s.unsent;
+    packet.message_id = s.unsent->state.message_id;
+    packet.count = static_cast<uint16_t>(messages);
+    if (!emit_new(s, packet)) {
+        return Step::kNoBuffer;
+    }
+    for (SendOperation* sent = s.unsent; sent != operation; sent = sent->state.next) {
+        sent->state.sent = sent->state.end;
+        sent->state.unacked_packets = 1;
+        if (sent->state.awaited != 0) {
+            sent->state.peer = s.id;
+            outgoing_.insert(sent);
+        }
     }
     s.eager_sent += messages;
     s.unsent = operation;

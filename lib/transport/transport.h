@@ -55,7 +55,7 @@ enum MessageFlags : uint8_t {
     kHasData = 1u << 0,            // `data` is valid
     kWantsMatchNote = 1u << 1,     // kSendDone only after a receive took it, or it was discarded
     kWantsDeliveryNote = 1u << 2,  // kSendDone only after the other core processed it
-    kFence = 1u << 3,  // sends only: waits until every earlier message to the peer is done
+    kFence = 1u << 3,        // sends only: waits until every earlier message to the peer is done
     kWantsAnswer = 1u << 4,  // sends only: not done before answered()
 };
 
@@ -185,8 +185,8 @@ class Transport {
     // 0 = kSendDone will follow.
     virtual int answered(SendOperation& operation) noexcept = 0;
 
-    // No message: kSendDone comes once everything sent to the peer before it is done. 1 = nothing is
-    // outstanding: no event follows. Only `user` and `header.kind` of the operation are used.
+    // No message: kSendDone comes once everything sent to the peer before it is done. 1 = nothing
+    // is outstanding: no event follows. Only `user` and `header.kind` of the operation are used.
     virtual int mark(PeerId peer, SendOperation& operation) noexcept = 0;
 
     // Gives an announced message its buffer. 1 = done already: no event follows, the
@@ -204,8 +204,13 @@ class Transport {
     // As discard, and a sender that wants a note gets `error` (a positive errno) as status.
     virtual void refuse(IncomingMessage& message, uint16_t error) noexcept = 0;
 
-    // Takes an accepted message's buffer back: nothing more is placed there. True: as after refuse(),
-    // and no kReceiveDone follows. False: it was placed already, and its kReceiveDone is on the way.
+    // The session that it came by still stands: an answer would reach its sender, and not the
+    // next life of it. For the kinds of remote memory.
+    virtual bool is_current(const IncomingMessage& message) const noexcept = 0;
+
+    // Takes an accepted message's buffer back: nothing more is placed there. True: as after
+    // refuse(), and no kReceiveDone follows. False: it was placed already, and its kReceiveDone is
+    // on the way.
     virtual bool revoke(IncomingMessage& message, uint16_t error) noexcept = 0;
 
     // One turn: timers, a burst of received packets, acknowledgements, a burst of

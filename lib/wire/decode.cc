@@ -64,6 +64,31 @@ Reject check_records(const uint8_t* at, uint32_t length, uint32_t& records) noex
     return Reject::kNone;
 }
 
+// As check_records().
+Reject check_operations(const uint8_t* at, uint32_t length, uint32_t& records) noexcept {
+    if (length <= sizeof(MessagesHeader)) {
+        return Reject::kExtension;
+    }
+    at += sizeof(MessagesHeader);
+    uint32_t left = length - static_cast<uint32_t>(sizeof(MessagesHeader));
+    do {
+        if (left < sizeof(OperationHeader)) {
+            return Reject::kExtension;
+        }
+        const uint16_t bits = header_at<OperationHeader>(at)->bits;
+        const uint32_t size =
+            static_cast<uint32_t>(sizeof(OperationHeader)) + (bits & kOperationLengthMask);
+        if (size > left ||
+            !is_remote_memory(static_cast<MessageKind>(bits >> kOperationKindShift))) {
+            return Reject::kExtension;
+        }
+        at += size;
+        left -= size;
+        ++records;
+    } while (left > 0);
+    return Reject::kNone;
+}
+
 Reject check_first(const uint8_t* at, uint32_t length) noexcept {
     if (length < sizeof(FirstHeader)) {
         return Reject::kExtension;
@@ -91,6 +116,10 @@ Reject check_grant(const uint8_t* at, uint32_t length) noexcept {
     const auto* grant = header_at<GrantHeader>(at);
     const bool refused = (grant->flags & kGrantRefused) != 0;
     const bool known = (grant->flags & ~kGrantKnownFlags) == 0;
+    if ((grant->flags & kGrantRange) != 0 &&
+        (grant->flags != (kGrantRange | kGrantDelivered) || grant->granted > kMaxGrantRange)) {
+        return Reject::kExtension;
+    }
     return known && refused == (grant->status != 0) ? Reject::kNone : Reject::kExtension;
 }
 
@@ -116,6 +145,9 @@ Reject decode_tagwire(const uint8_t* at, uint32_t length, FrameView& view) noexc
     }
     if (type == PacketType::kMessages) [[likely]] {
         return check_records(view.payload, view.payload_length, view.records);
+    }
+    if (type == PacketType::kOperations) {
+        return check_operations(view.payload, view.payload_length, view.records);
     }
     return check_extension(type, view.payload, view.payload_length);
 }
@@ -205,6 +237,10 @@ Reject check_extension(PacketType type, const uint8_t* payload, uint32_t length)
         case PacketType::kMessages: {
             uint32_t records = 0;
             return check_records(payload, length, records);
+        }
+        case PacketType::kOperations: {
+            uint32_t records = 0;
+            return check_operations(payload, length, records);
         }
         case PacketType::kFirst:
             return check_first(payload, length);

@@ -46,7 +46,7 @@ struct FrameView {
     const IcmpHeader* icmp = nullptr;
     const uint8_t* payload = nullptr;  // after the base header; for ICMP after its header
     uint32_t payload_length = 0;
-    uint32_t records = 0;  // kMessages: how many
+    uint32_t records = 0;  // kMessages, kOperations: how many
 };
 
 // What the receiver is, and what its NIC has verified already.

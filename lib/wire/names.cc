@@ -16,9 +16,9 @@ const char* name(Reject reject) noexcept {
 }
 
 const char* name(PacketType type) noexcept {
-    static constexpr const char* kNames[] = {"invalid", "messages", "first", "fragment", "grant",
-                                             "ack",     "probe",    "hello", "cookie",   "accept",
-                                             "refuse",  "close",    "reset"};
+    static constexpr const char* kNames[] = {"invalid", "messages", "first", "fragment",  "grant",
+                                             "ack",     "probe",    "hello", "cookie",    "accept",
+                                             "refuse",  "close",    "reset", "operations"};
     static_assert(sizeof(kNames) / sizeof(kNames[0]) == kPacketTypes);
     const auto index = static_cast<uint8_t>(type);
     return index < kPacketTypes ? kNames[index] : "?";

@@ -16,23 +16,25 @@ inline constexpr uint8_t kVersion = 1;
 // Sequenced types consume a PSN, are acknowledged and resent. The others are not.
 enum class PacketType : uint8_t {
     kInvalid = 0,
-    kMessages = 1,  // sequenced: one or more whole small messages
-    kFirst = 2,     // sequenced: first fragment of a longer message
-    kFragment = 3,  // sequenced: a later fragment
-    kGrant = 4,     // sequenced: how far a message may be sent
-    kAck = 5,       // acknowledgement, with a bitmap when there are gaps
-    kProbe = 6,     // asks for an acknowledgement
-    kHello = 7,     // handshake
-    kCookie = 8,    // handshake
-    kAccept = 9,    // handshake
-    kRefuse = 10,   // handshake
-    kClose = 11,    // orderly end of a session
-    kReset = 12,    // the packet you sent has no session here
+    kMessages = 1,     // sequenced: one or more whole small messages
+    kFirst = 2,        // sequenced: first fragment of a longer message
+    kFragment = 3,     // sequenced: a later fragment
+    kGrant = 4,        // sequenced: how far a message may be sent
+    kAck = 5,          // acknowledgement, with a bitmap when there are gaps
+    kProbe = 6,        // asks for an acknowledgement
+    kHello = 7,        // handshake
+    kCookie = 8,       // handshake
+    kAccept = 9,       // handshake
+    kRefuse = 10,      // handshake
+    kClose = 11,       // orderly end of a session
+    kReset = 12,       // the packet you sent has no session here
+    kOperations = 13,  // sequenced: one or more whole small messages for remote memory
 };
-inline constexpr uint8_t kPacketTypes = 13;
+inline constexpr uint8_t kPacketTypes = 14;
 
 constexpr bool is_sequenced(PacketType type) noexcept {
-    return type >= PacketType::kMessages && type <= PacketType::kGrant;
+    return (type >= PacketType::kMessages && type <= PacketType::kGrant) ||
+           type == PacketType::kOperations;
 }
 
 enum PacketFlags : uint8_t {
@@ -107,6 +109,18 @@ constexpr bool is_remote_memory(MessageKind kind) noexcept {
     return kind >= MessageKind::kPut && kind <= MessageKind::kAtomicReply;
 }
 
+// kOperations: MessagesHeader, then records until the end of the packet, as with kMessages.
+// The payload follows. A put wants a delivery note.
+inline constexpr uint32_t kOperationKindShift = 13;
+inline constexpr uint16_t kOperationHasData = 0x1000;
+inline constexpr uint16_t kOperationLengthMask = 0x0fff;
+struct OperationHeader {
+    be16 bits;  // the kind in the high three bits, has data, payload length
+    be64 tag;
+    be64 data;
+};
+static_assert(sizeof(OperationHeader) == 18);
+
 // kFirst: the kind in the low four bits, then these.
 enum FirstFlags : uint16_t {
     kFirstHasData = 1u << 4,
@@ -138,12 +152,14 @@ enum GrantFlags : uint16_t {
     kGrantMatched = 1u << 1,    // a receive took it, or the application discarded it
     kGrantDelivered = 1u << 2,  // the destination endpoint has processed it
     kGrantRefused = 1u << 3,    // it took no effect, for the reason in `status`
+    kGrantRange = 1u << 4,      // with kGrantDelivered alone: for `granted` messages from this on
 };
-inline constexpr uint16_t kGrantKnownFlags = 0x0f;
+inline constexpr uint16_t kGrantKnownFlags = 0x1f;
+inline constexpr uint32_t kMaxGrantRange = 4096;
 
 struct GrantHeader {  // kGrant
     be32 message_id;
-    be32 granted;  // payload bytes, from offset 0
+    be32 granted;  // payload bytes, from offset 0; with kGrantRange: messages
     be16 status;   // with kGrantRefused: a positive errno of Linux; else 0
     be16 flags;
 };

@@ -7,6 +7,7 @@ local tagwire = Proto("tagwire", "Tagwire")
 local types = {
     [1] = "MESSAGES", [2] = "FIRST", [3] = "FRAGMENT", [4] = "GRANT", [5] = "ACK", [6] = "PROBE",
     [7] = "HELLO", [8] = "COOKIE", [9] = "ACCEPT", [10] = "REFUSE", [11] = "CLOSE", [12] = "RESET",
+    [13] = "OPERATIONS",
 }
 local reasons = {
     [0] = "none", [1] = "version", [2] = "feature", [3] = "endpoint", [4] = "space", [5] = "parameters",
@@ -47,6 +48,10 @@ f.final = ProtoField.bool("tagwire.grant_flags.final", "Final", 16, nil, 0x0001)
 f.matched = ProtoField.bool("tagwire.grant_flags.matched", "Matched", 16, nil, 0x0002)
 f.delivered = ProtoField.bool("tagwire.grant_flags.delivered", "Delivered", 16, nil, 0x0004)
 f.refused = ProtoField.bool("tagwire.grant_flags.refused", "Refused", 16, nil, 0x0008)
+f.range = ProtoField.bool("tagwire.grant_flags.range", "Range", 16, nil, 0x0010)
+f.operation_kind = ProtoField.uint16("tagwire.operation.kind", "Kind", base.DEC, kinds, 0xe000)
+f.operation_has_data = ProtoField.bool("tagwire.operation.has_data", "Has data", 16, nil, 0x1000)
+f.operation_length = ProtoField.uint16("tagwire.operation.length", "Length", base.DEC, nil, 0x0fff)
 f.sack = ProtoField.uint64("tagwire.sack", "Bitmap", base.HEX)
 f.payload = ProtoField.bytes("tagwire.payload", "Payload")
 f.cookie = ProtoField.uint64("tagwire.cookie", "Cookie", base.HEX)
@@ -106,8 +111,29 @@ local function records(tree, buffer, at)
     return string.format(" %d+%d", id, count)
 end
 
+local function operations(tree, buffer, at)
+    local id = buffer(at, 4):uint()
+    tree:add(f.message, buffer(at, 4))
+    at = at + 4
+    local count = 0
+    while at + 18 <= buffer:len() do
+        local kind, length = buffer(at, 2):bitfield(0, 3), buffer(at, 2):bitfield(4, 12)
+        local size = 18 + length
+        if at + size > buffer:len() then break end
+        local record = tree:add(buffer(at, size), string.format("Message %d, %s, %d bytes", (id + count) % 4294967296,
+            kinds[kind] or "?", length))
+        local inner = add_bits(record, buffer, at, { f.operation_kind, f.operation_has_data, f.operation_length })
+        inner = add_all(record, buffer, inner, { { f.tag, 8 }, { f.data, 8 } })
+        if length > 0 then record:add(f.payload, buffer(inner, length)) end
+        at = at + size
+        count = count + 1
+    end
+    return string.format(" %d+%d", id, count)
+end
+
 local extensions = {
     [1] = records,
+    [13] = operations,
     [2] = function(tree, buffer, at)
         local next = add_all(tree, buffer, at, { { f.message, 4 }, { f.length, 4 } })
         next = add_bits(tree, buffer, next, { f.kind, f.has_data, f.wants_match, f.wants_delivery, f.announces })
@@ -121,7 +147,7 @@ local extensions = {
     end,
     [4] = function(tree, buffer, at)
         local next = add_all(tree, buffer, at, { { f.message, 4 }, { f.granted, 4 }, { f.status, 2 } })
-        add_bits(tree, buffer, next, { f.final, f.matched, f.delivered, f.refused })
+        add_bits(tree, buffer, next, { f.final, f.matched, f.delivered, f.refused, f.range })
         return string.format(" %d to %d", buffer(at, 4):uint(), buffer(at + 4, 4):uint())
     end,
     [5] = function(tree, buffer, at)
@@ -152,7 +178,7 @@ function tagwire.dissector(buffer, pinfo, root)
     local at = add_all(tree, buffer, 2, {
         { f.connection, 2 }, { f.connection_tag, 4 }, { f.psn, 4 }, { f.ack, 4 }, { f.timestamp, 4 }, { f.credit, 2 } })
     local info = types[type] or string.format("type %d", type)
-    if type >= 1 and type <= 4 then info = info .. string.format(" psn %d", buffer(8, 4):uint()) end
+    if (type >= 1 and type <= 4) or type == 13 then info = info .. string.format(" psn %d", buffer(8, 4):uint()) end
     info = info .. string.format(" ack %d", buffer(12, 4):uint())
     local extension = extensions[type]
     if extension and buffer:len() > at then info = info .. (extension(tree, buffer, at) or "") end

@@ -128,6 +128,42 @@ TEST_F(Order, large_puts_do_not_wait_for_each_other) {
     EXPECT_EQ(memory.bytes.substr(0, 2'000'000), one + two);
 }
 
+TEST_F(Order, answers_to_a_former_life_reach_nobody) {
+    Memory memory(b, 200'000);
+    memory.at<uint64_t>(0) = 11;
+    memory.at<uint64_t>(8) = 22;
+    write("", memory, 0);  // a session
+    ASSERT_TRUE(finish());
+    const auto fetch = [&](uint64_t& word, size_t offset) {
+        a.posted(tw_read(a.ep, &word, 8, a.address_of(b), memory.address(offset), memory.key(),
+                         nullptr));
+    };
+    const std::string large = pattern(1, 60'000);
+    uint64_t old[8] = {}, words[8] = {};
+    int frames = 0;  // the put stays incomplete, and the gets wait behind it
+    simulator.filter = [&](sim::Node& from, sim::Frame& frame) {
+        return &from != &simulator.node(0) || frame.size() < 500 || ++frames < 5;
+    };
+    write(large, memory, 1000);
+    for (uint64_t& word : old) {
+        fetch(word, 0);
+    }
+    ASSERT_TRUE(run([&] { return b.stat("rma_waited") == 8; }));
+    a.die();
+    a.start();
+    simulator.filter = nullptr;
+    for (uint64_t& word : words) {
+        fetch(word, 8);
+    }
+    ASSERT_TRUE(run([&] { return a.ended() >= 8; }));
+    settle();
+    EXPECT_EQ(a.errors.size(), 0u);
+    for (const uint64_t word : words) {
+        EXPECT_EQ(word, 22u);
+    }
+    EXPECT_EQ(a.stat("rma_stale_replies"), 0u);
+}
+
 TEST_F(Order, a_peer_that_dies_in_the_middle_leaves_the_rest_to_others) {
     Memory memory(b, 500'000);
     SimPeer c{simulator.add_node()};

@@ -74,6 +74,7 @@ class FakeTransport final : public transport::Transport {
     void refuse(transport::IncomingMessage& message, uint16_t error) noexcept override;
     int answered(transport::SendOperation&) noexcept override { return 1; }
     int mark(transport::PeerId, transport::SendOperation&) noexcept override { return 1; }
+    bool is_current(const transport::IncomingMessage&) const noexcept override { return true; }
     bool revoke(transport::IncomingMessage&, uint16_t) noexcept override { return false; }
     uint32_t poll(std::span<transport::Event> events) noexcept override;
     uint64_t next_deadline_ns() const noexcept override { return 77; }

@@ -205,6 +205,26 @@ TEST(CheckExtension, wants_records_that_fill_the_packet_exactly) {
     EXPECT_EQ(check({0, 0, 0, 7}), Reject::kExtension);
 }
 
+TEST(CheckExtension, wants_operations_that_fill_the_packet_and_are_of_their_kinds) {
+    const auto check = [](unsigned kind, uint16_t length, size_t size) {
+        std::vector<uint8_t> bytes(sizeof(MessagesHeader) + size);
+        auto& header = *reinterpret_cast<OperationHeader*>(bytes.data() + sizeof(MessagesHeader));
+        header.bits = static_cast<uint16_t>(kind << kOperationKindShift | length);
+        return check_extension(PacketType::kOperations, bytes.data(),
+                               static_cast<uint32_t>(bytes.size()));
+    };
+    for (unsigned kind = 0; kind < kMessageKinds; ++kind) {
+        const bool known = is_remote_memory(static_cast<MessageKind>(kind));
+        EXPECT_EQ(check(kind, 16, 18 + 16), known ? Reject::kNone : Reject::kExtension) << kind;
+    }
+    EXPECT_EQ(check(2, 0, 18), Reject::kNone);
+    EXPECT_EQ(check(2, kOperationHasData, 18), Reject::kNone);
+    EXPECT_EQ(check(2, 5, 18 + 4), Reject::kExtension);
+    EXPECT_EQ(check(2, 5, 18 + 6), Reject::kExtension);
+    EXPECT_EQ(check_extension(PacketType::kOperations, nullptr, sizeof(MessagesHeader)),
+              Reject::kExtension);
+}
+
 TEST(CheckExtension, wants_a_first_fragment_inside_its_message) {
     std::vector<uint8_t> bytes(sizeof(FirstHeader) + 10);
     auto& first = *reinterpret_cast<FirstHeader*>(bytes.data());
@@ -250,7 +270,13 @@ TEST(CheckExtension, wants_a_grant_with_known_flags_and_a_status_only_when_refus
     EXPECT_EQ(check(kGrantFinal | kGrantRefused, 13), Reject::kNone);
     EXPECT_EQ(check(kGrantRefused, 0), Reject::kExtension);
     EXPECT_EQ(check(kGrantMatched, 13), Reject::kExtension);
-    EXPECT_EQ(check(1u << 4, 0), Reject::kExtension);
+    EXPECT_EQ(check(1u << 5, 0), Reject::kExtension);
+    EXPECT_EQ(check(kGrantRange | kGrantDelivered, 0), Reject::kNone);
+    EXPECT_EQ(check(kGrantRange, 0), Reject::kExtension);
+    EXPECT_EQ(check(kGrantRange | kGrantDelivered | kGrantMatched, 0), Reject::kExtension);
+    grant.granted = kMaxGrantRange + 1;
+    EXPECT_EQ(check(kGrantRange | kGrantDelivered, 0), Reject::kExtension);
+    EXPECT_EQ(check(kGrantDelivered, 0), Reject::kNone);
     EXPECT_EQ(check_extension(PacketType::kGrant, bytes.data(), sizeof(GrantHeader) - 1),
               Reject::kExtension);
 }
