@@ -273,7 +273,7 @@ TEST_F(RmaArguments, each_wrong_in_turn) {
             ++made;
         }
     }
-    EXPECT_GT(made, 500);
+    EXPECT_GT(made, 400);
     EXPECT_EQ(a.stat("rma_outstanding"), 0u);
     settle();
     EXPECT_EQ(a.ended(), 0u);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Puts and gets, from outside.
+#include <cstdlib>
+
 #include "test/rma/rma_fixture.h"
 
 namespace tagwire::test {
@@ -114,6 +116,24 @@ TEST_F(PutGet, region_of_pieces_counts_from_zero) {
     ASSERT_TRUE(finish());
     EXPECT_EQ(buffer, payload);
     memory.close();
+}
+
+// As long as an operation can be, with data: its message is longer still.
+TEST_F(PutGet, the_longest) {
+    if (std::getenv("TAGWIRE_TEST_SLOW") == nullptr) {
+        GTEST_SKIP() << "takes 4 GiB and a minute: set TAGWIRE_TEST_SLOW";
+    }
+    Memory memory(b, TW_MAX_MESSAGE_SIZE);
+    std::string payload = pattern(1, TW_MAX_MESSAGE_SIZE);
+    a.posted(tw_writedata(a.ep, payload.data(), payload.size(), 5, a.address_of(b),
+                          memory.address(), memory.key(), nullptr));
+    ASSERT_TRUE(run([&] { return a.sent.size() == 1 && b.received.size() == 1; }, 600 * kSecond));
+    EXPECT_EQ(b.received[0].length, TW_MAX_MESSAGE_SIZE);
+    EXPECT_TRUE(memory.bytes == payload);
+    payload.assign(payload.size(), '.');
+    read(payload, memory, 0);
+    ASSERT_TRUE(run([&] { return a.sent.size() == 2; }, 600 * kSecond));
+    EXPECT_TRUE(memory.bytes == payload);
 }
 
 TEST_F(PutGet, endpoint_reaches_its_own_memory) {
