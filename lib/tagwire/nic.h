@@ -30,19 +30,23 @@ class PortNic final : public transport::PacketIo {
     uint16_t queue_;
 };
 
+// Without rx_burst frames come through tw_worker_input alone; without tx_burst they leave through
+// the port.
 class UserNic final : public transport::PacketIo, public transport::Clock {
   public:
-    explicit UserNic(const tw_nic& nic) : nic_(nic) {}
+    UserNic(const tw_nic& nic, const PortNic& port) : nic_(nic), port_(port) {}
     uint16_t rx_burst(rte_mbuf** packets, uint16_t count) noexcept override {
-        return nic_.rx_burst(nic_.context, packets, count);
+        return nic_.rx_burst == nullptr ? uint16_t{0} : nic_.rx_burst(nic_.context, packets, count);
     }
     uint16_t tx_burst(rte_mbuf** packets, uint16_t count) noexcept override {
-        return nic_.tx_burst(nic_.context, packets, count);
+        return nic_.tx_burst == nullptr ? port_.tx_burst(packets, count)
+                                        : nic_.tx_burst(nic_.context, packets, count);
     }
     uint64_t now_ns() noexcept override { return nic_.now_ns(nic_.context); }
 
   private:
     tw_nic nic_;
+    PortNic port_;
 };
 
 }  // namespace tagwire

@@ -19,9 +19,7 @@ using transport::PeerId;
 
 int Worker::progress() noexcept {
     const uint32_t count = transport_->poll(events_);
-    for (uint32_t i = 0; i < count; ++i) {
-        handle(events_[i]);
-    }
+    handle(count);
     if (!blocked_.empty()) [[unlikely]] {
         resume_blocked();
     }
@@ -30,6 +28,27 @@ int Worker::progress() noexcept {
     }
     activity_ += count;
     return static_cast<int>(count);
+}
+
+// Everything that the frames bring is handled at once: a pipeline that offers more than
+// tw_progress takes up in a turn must not fill the transport with what waits.
+uint16_t Worker::input(rte_mbuf** packets, uint16_t count) noexcept {
+    uint16_t given_back = 0;
+    uint32_t events = transport_->input({packets, count}, &given_back, events_);
+    handle(events);
+    while (events == events_.size())
+        [[unlikely]] {
+            uint16_t none = 0;
+            events = transport_->input({}, &none, events_);
+            handle(events);
+        }
+    return given_back;
+}
+
+void Worker::handle(uint32_t count) noexcept {
+    for (uint32_t i = 0; i < count; ++i) {
+        handle(events_[i]);
+    }
 }
 
 void Worker::handle(const Event& event) {
@@ -219,6 +238,15 @@ int tw_progress(tw_worker* worker) {
         worker->lock().give_way();
     }
     return events;
+}
+
+uint16_t tw_worker_input(tw_worker* worker, rte_mbuf** mbufs, uint16_t count) {
+    if (worker == nullptr || (mbufs == nullptr && count != 0)) {
+        tagwire::refuse(EINVAL,
+                        "tw_worker_input: worker and mbufs cannot be NULL; nothing was taken");
+        return count;
+    }
+    return worker->input(mbufs, count);
 }
 
 uint64_t tw_worker_deadline(const tw_worker* worker) {

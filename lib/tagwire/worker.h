@@ -56,6 +56,7 @@ class Worker {
     Worker(const tw_worker_attr& attr, uint64_t seed);
 
     int progress() noexcept;
+    uint16_t input(rte_mbuf** packets, uint16_t count) noexcept;
 
     transport::Transport& transport() { return *transport_; }
     const transport::EndpointAddress& address() const { return address_; }
@@ -132,6 +133,7 @@ class Worker {
         return new_peer_entry(peer);
     }
     PeerEntry& new_peer_entry(transport::PeerId peer);
+    void handle(uint32_t count) noexcept;  // of events_
     void handle(const transport::Event& event);
     void message_arrived(transport::IncomingMessage& message);
     void message_lost(transport::IncomingMessage& message, int status);

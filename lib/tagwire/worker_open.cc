@@ -33,15 +33,17 @@ bool is_zero(const uint8_t (&mac)[6]) {
     return std::all_of(mac, mac + 6, [](uint8_t byte) { return byte == 0; });
 }
 
+// A pipeline may poll the port itself, and still send through it.
+bool sends_to_port(const tw_worker_attr& attr) {
+    return attr.nic == nullptr || attr.nic->tx_burst == nullptr;
+}
+
 int check_nic(const tw_worker_attr& attr) {
-    if (attr.nic->rx_burst == nullptr || attr.nic->tx_burst == nullptr) {
-        return refuse(EINVAL, "tw_worker_open: nic needs rx_burst and tx_burst");
-    }
     if (is_zero(attr.mac)) {
-        return refuse(EINVAL, "tw_worker_open: with nic, mac is needed");
+        return refuse(EINVAL, "tw_worker_open: with tx_burst of nic, mac is needed");
     }
     if (attr.packet_pool == nullptr) {
-        return refuse(EINVAL, "tw_worker_open: with nic, packet_pool is needed");
+        return refuse(EINVAL, "tw_worker_open: with tx_burst of nic, packet_pool is needed");
     }
     return 0;
 }
@@ -78,7 +80,9 @@ int complete_from_port(tw_worker_attr* attr) {
         return fail(-error, "tw_worker_open: port %u does not describe itself: %s", attr->port_id,
                     tw_strerror(error));
     }
-    if (attr->queue_id >= std::min(info.nb_rx_queues, info.nb_tx_queues)) {
+    const uint16_t queues =
+        attr->nic == nullptr ? std::min(info.nb_rx_queues, info.nb_tx_queues) : info.nb_tx_queues;
+    if (attr->queue_id >= queues) {
         return fail(EINVAL,
                     "tw_worker_open: port %u has %u RX and %u TX queues; queue %u is not there",
                     attr->port_id, info.nb_rx_queues, info.nb_tx_queues, attr->queue_id);
@@ -127,7 +131,7 @@ int Worker::open(const tw_worker_attr& given, tw_worker** worker) {
     if (int error = check_address(attr.address); error != 0) {
         return error;
     }
-    if (const int error = attr.nic != nullptr ? check_nic(attr) : complete_from_port(&attr);
+    if (const int error = sends_to_port(attr) ? complete_from_port(&attr) : check_nic(attr);
         error != 0) {
         return error;
     }
@@ -179,7 +183,7 @@ int Worker::make_transport(const tw_worker_attr& attr) {
     transport::PacketIo* io = nullptr;
     transport::Clock* clock = nullptr;
     if (attr.nic != nullptr) {
-        user_nic_ = std::make_unique<UserNic>(*attr.nic);
+        user_nic_ = std::make_unique<UserNic>(*attr.nic, PortNic(attr.port_id, attr.queue_id));
         io = user_nic_.get();
         clock = user_nic_.get();
     } else {
@@ -202,7 +206,7 @@ int Worker::make_transport(const tw_worker_attr& attr) {
     config.peer_timeout_ns = uint64_t{attr.peer_timeout_ms} * 1'000'000;
     config.random_seed = attr.random_seed;
     config.incarnation = attr.random_seed;
-    config.nic_udp_checksum = attr.nic == nullptr && computes_udp_checksum(attr);
+    config.nic_udp_checksum = sends_to_port(attr) && computes_udp_checksum(attr);
     std::string error;
     transport_ = transport::Transport::create(config, *io, *clock, &error);
     if (transport_ == nullptr) {

@@ -58,28 +58,29 @@ namespace tagwire::transport {
     X(rx_arp)                                                                       \
     X(rx_pings)
 
-#define TAGWIRE_OTHER_COUNTERS(X)                                                         \
-    X(rx_frames)                                                                          \
-    X(rx_messages) /* announced */                                                        \
-    X(tx_frames)                                                                          \
-    X(looped_frames)  /* from one endpoint of this worker to another; not in tx_frames */ \
-    X(tx_data_frames) /* first transmissions of sequenced frames */                       \
-    X(tx_acks)                                                                            \
-    X(tx_probes)                                                                          \
-    X(tx_handshakes)                                                                      \
-    X(tx_messages)                                                                        \
-    X(tx_announced) /* messages of which only the beginning went before a grant */        \
-    X(tx_no_buffer) /* packet pool empty */                                               \
-    X(tx_nic_full)                                                                        \
-    X(retransmits)                                                                        \
-    X(tail_probes)                                                                        \
-    X(timeouts)                                                                           \
-    X(spurious_retransmits) /* told so by the receiver */                                 \
-    X(credit_stalls)        /* the receiver's budget held us back */                      \
-    X(held_units_peak)                                                                    \
-    X(peers_up)                                                                           \
-    X(peers_down)                                                                         \
-    X(peer_restarts)                                                                      \
+#define TAGWIRE_OTHER_COUNTERS(X)                                                           \
+    X(rx_frames)                                                                            \
+    X(rx_messages)      /* announced */                                                     \
+    X(input_given_back) /* frames of tw_worker_input that are not ours; not in rx_frames */ \
+    X(tx_frames)                                                                            \
+    X(looped_frames)  /* from one endpoint of this worker to another; not in tx_frames */   \
+    X(tx_data_frames) /* first transmissions of sequenced frames */                         \
+    X(tx_acks)                                                                              \
+    X(tx_probes)                                                                            \
+    X(tx_handshakes)                                                                        \
+    X(tx_messages)                                                                          \
+    X(tx_announced) /* messages of which only the beginning went before a grant */          \
+    X(tx_no_buffer) /* packet pool empty */                                                 \
+    X(tx_nic_full)                                                                          \
+    X(retransmits)                                                                          \
+    X(tail_probes)                                                                          \
+    X(timeouts)                                                                             \
+    X(spurious_retransmits) /* told so by the receiver */                                   \
+    X(credit_stalls)        /* the receiver's budget held us back */                        \
+    X(held_units_peak)                                                                      \
+    X(peers_up)                                                                             \
+    X(peers_down)                                                                           \
+    X(peer_restarts)                                                                        \
     X(clock_jumps)
 
 enum class Counter : uint16_t {

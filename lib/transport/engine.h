@@ -6,7 +6,7 @@
 //   assembly.cc   payload arrived            arp.cc        ARP and ICMP
 //   accept.cc     the core took a message    timers.cc     a deadline passed
 //   acknowledged.cc  an acknowledgement arrived
-//   loss.cc       something was lost
+//   loss.cc       something was lost         input.cc      frames that a pipeline received
 //   send.cc       the core sent a message; what goes out next
 //   frames.cc     a frame is built
 #pragma once
@@ -58,6 +58,8 @@ class Engine final : public Transport {
     }
     bool revoke(IncomingMessage& message, uint16_t error) noexcept override;
     uint32_t poll(std::span<Event> events) noexcept override;
+    uint32_t input(std::span<rte_mbuf*> packets, uint16_t* given_back,
+                   std::span<Event> events) noexcept override;
     uint64_t next_deadline_ns() const noexcept override;
     bool quiesce() noexcept override;
     const Counters& counters() const noexcept override { return counters_; }
@@ -89,6 +91,10 @@ class Engine final : public Transport {
     Counter receive_tagwire(rte_mbuf* packet, const wire::FrameView& view) noexcept;
     Counter receive_cold(const wire::FrameView& view) noexcept;
     bool take_acknowledgement(Session& s, const wire::BaseHeader& base) noexcept;
+
+    // input.cc
+    bool take_if_ours(rte_mbuf* packet) noexcept;
+    void overhear(const uint8_t* frame, uint32_t length) noexcept;
 
     // sequenced.cc
     Counter receive_sequenced(Session& s, rte_mbuf* packet, const wire::FrameView& view) noexcept;

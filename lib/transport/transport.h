@@ -24,6 +24,7 @@
 #include "lib/transport/seams.h"
 #include "lib/wire/packet.h"
 
+struct rte_mbuf;
 struct rte_mempool;
 
 namespace tagwire::transport {
@@ -216,6 +217,12 @@ class Transport {
     // One turn: timers, a burst of received packets, acknowledgements, a burst of
     // sending. Returns the number of events written.
     virtual uint32_t poll(std::span<Event> events) noexcept = 0;
+
+    // Frames that somebody else received: those that are ours are taken, as poll() takes what it
+    // receives; the others are moved to the front, in order and untouched. Returns the number of
+    // events written; when that is all of `events`, more may wait for another call.
+    virtual uint32_t input(std::span<rte_mbuf*> packets, uint16_t* given_back,
+                           std::span<Event> events) noexcept = 0;
 
     // The next time at which poll() has a timer to run; UINT64_MAX for none. The
     // simulator advances its clock to it.

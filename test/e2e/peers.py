@@ -33,9 +33,9 @@ class Result:
 
 
 class Program:
-    """A running tagwire-perf. Its output goes to files, so it never blocks on a pipe."""
+    """A running tagwire-perf (or another). Its output goes to files, so it never blocks on a pipe."""
 
-    def __init__(self, folder, arguments, wire=None, mac=None):
+    def __init__(self, folder, arguments, wire=None, mac=None, executable=TAGWIRE_PERF):
         number = next(_numbers)
         self.output_path = os.path.join(folder, f"{number}.out")
         self.errors_path = os.path.join(folder, f"{number}.err")
@@ -43,7 +43,7 @@ class Program:
         if wire:
             prefix = [SOFTCX_RUN, "--wire", wire] + (["--mac", mac] if mac else [])
         with open(self.output_path, "wb") as output, open(self.errors_path, "wb") as errors:
-            self.process = subprocess.Popen(prefix + [TAGWIRE_PERF, *arguments], stdout=output,
+            self.process = subprocess.Popen(prefix + [executable, *arguments], stdout=output,
                                             stderr=errors, stdin=subprocess.DEVNULL)
         atexit.register(self.end)
 

@@ -105,10 +105,24 @@ TEST_F(Arguments, WorkerAttributesAreChecked) {
     EXPECT_EQ(open_worker([](auto& attr) { attr.max_operations = UINT32_MAX; }), -EINVAL);
     EXPECT_EQ(open_worker([](auto& attr) { attr.max_peers = UINT32_MAX; }), -EINVAL);
     EXPECT_EQ(open_worker([](auto& attr) { attr.nic = nullptr; }), -ENODEV);
-    static const tw_nic no_rx{nullptr, nullptr, no_packets, no_time};
-    EXPECT_EQ(open_worker([](auto& attr) { attr.nic = &no_rx; }), -EINVAL);
     static const tw_nic no_tx{nullptr, no_packets, nullptr, no_time};
-    EXPECT_EQ(open_worker([](auto& attr) { attr.nic = &no_tx; }), -EINVAL);
+    EXPECT_EQ(open_worker([](auto& attr) { attr.nic = &no_tx; }), -ENODEV) << "the port's";
+}
+
+TEST_F(Arguments, ANicNeedsNoFunctionToReceive) {
+    static const tw_nic no_rx{nullptr, nullptr, no_packets, no_time};
+    const tw_worker_attr attr = with([](auto& attr) { attr.nic = &no_rx; });
+    tw_worker* worker = nullptr;
+    ASSERT_EQ(tw_worker_open(&attr, &worker), 0) << tw_last_error();
+    EXPECT_EQ(tw_worker_close(worker), 0);
+}
+
+TEST_F(Arguments, InputWithoutAWorkerOrFramesGivesAllBack) {
+    rte_mbuf* frames[2] = {};
+    EXPECT_EQ(tw_worker_input(nullptr, frames, 2), 2);
+    EXPECT_STRNE(tw_last_error(), "");
+    EXPECT_EQ(tw_worker_input(worker_, nullptr, 2), 2);
+    EXPECT_EQ(tw_worker_input(worker_, nullptr, 0), 0);
 }
 
 TEST_F(Arguments, TheTransportsReasonReachesTheCaller) {

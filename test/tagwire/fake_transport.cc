@@ -151,6 +151,12 @@ void FakeTransport::refuse(IncomingMessage& message, uint16_t) noexcept {
     discarded.push_back(message.header.tag);
 }
 
+uint32_t FakeTransport::input(std::span<rte_mbuf*> packets, uint16_t* given_back,
+                              std::span<Event> events) noexcept {
+    *given_back = static_cast<uint16_t>(packets.size());
+    return poll(events);
+}
+
 uint32_t FakeTransport::poll(std::span<Event> events) noexcept {
     uint32_t count = 0;
     for (; count < events.size() && !events_.empty(); ++count) {

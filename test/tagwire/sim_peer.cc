@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "test/tagwire/sim_peer.h"
 
+#include <rte_mbuf.h>
+
 #include <cstring>
 
 #include "lib/tagwire/address.h"
@@ -15,7 +17,10 @@ SimPeer::SimPeer(sim::Node& node, const PeerOptions& options) : node_(node), opt
 }
 
 void SimPeer::start() {
-    const tw_nic nic = sim::nic(node_);
+    tw_nic nic = sim::nic(node_);
+    if (options_.pipeline) {
+        nic.rx_burst = nullptr;
+    }
     tw_worker_attr attr;
     tw_worker_attr_init(&attr);
     attr.nic = &nic;
@@ -65,11 +70,30 @@ void SimPeer::die() {
 }
 
 uint64_t SimPeer::turn() {
+    if (options_.pipeline) {
+        offer_frames();
+    }
     tw_progress(worker);
     if (read_completions) {
         drain();
     }
     return tw_worker_deadline(worker);
+}
+
+void SimPeer::offer_frames() {
+    rte_mbuf* packets[32];
+    for (;;) {
+        const uint16_t received = node_.rx_burst(packets, 32);
+        if (received == 0) {
+            return;
+        }
+        const uint16_t given_back = tw_worker_input(worker, packets, received);
+        for (uint16_t i = 0; i < given_back; ++i) {
+            const auto* data = rte_pktmbuf_mtod(packets[i], const uint8_t*);
+            foreign.emplace_back(data, data + packets[i]->data_len);
+            rte_pktmbuf_free(packets[i]);
+        }
+    }
 }
 
 void SimPeer::drain() {

@@ -26,6 +26,8 @@ struct PeerOptions {
     uint64_t rx_flags = 0;
     uint64_t cq_flags = 0;  // TW_SELECTIVE_COMPLETION
     std::string auth_key;
+    // The program is a pipeline that polls the node itself; what it is given back is in `foreign`.
+    bool pipeline = false;
 };
 
 class SimPeer {
@@ -63,6 +65,9 @@ class SimPeer {
     size_t ended() const { return received.size() + sent.size() + errors.size(); }
     bool read_completions = true;
 
+    // Of a pipeline: the frames that were not the worker's.
+    std::vector<sim::Frame> foreign;
+
     tw_worker* worker = nullptr;
     tw_av* av = nullptr;
     tw_cq* cq = nullptr;
@@ -72,6 +77,7 @@ class SimPeer {
 
   private:
     uint64_t turn();
+    void offer_frames();
     void drain();
 
     sim::Node& node_;

@@ -15,7 +15,10 @@ struct rte_mempool;
 /* A network card other than a DPDK port: a simulator, or a pipeline that polls the port itself. */
 struct tw_nic {
     void* context;
+    /* NULL: frames come through tw_worker_input alone. */
     uint16_t (*rx_burst)(void* context, struct rte_mbuf** packets, uint16_t count);
+    /* Takes (and later frees) the first frames of the burst, returns how many. NULL: frames leave
+     * through port_id and queue_id, and what is not given of mac, mtu and packet_pool is theirs. */
     uint16_t (*tx_burst)(void* context, struct rte_mbuf** packets, uint16_t count);
     uint64_t (*now_ns)(void* context); /* NULL: the TSC */
     /* For sleeping (tagwire/wait.h); NULL: look for frames every millisecond or more often. With
@@ -33,7 +36,7 @@ enum tw_threading {
 
 struct tw_worker_attr {
     size_t size;               /* sizeof(struct tw_worker_attr): the caller's version of it */
-    uint16_t port_id;          /* a started ethdev port (ignored with nic) */
+    uint16_t port_id;          /* a started ethdev port (ignored with nic->tx_burst) */
     uint16_t queue_id;         /* its RX and TX queue of this worker */
     const struct tw_nic* nic;  /* NULL: the ethdev port */
     struct tw_address address; /* this worker's IP and UDP port (endpoint ignored) */
@@ -59,6 +62,12 @@ int tw_worker_shutdown(tw_worker* worker);
 /* One turn of the worker: receive, match, complete, transmit. Returns the number of events handled.
  */
 int tw_progress(tw_worker* worker);
+/* For a pipeline that receives for itself (doc/api/embed.md): takes the frames that are this
+ * worker's, to its IP address and UDP port or ARP for its address, and frees them when it is done
+ * with them. The others are moved to the front of `mbufs`, in their order and untouched, and are
+ * the caller's; returns how many. Acknowledgements leave with the next tw_progress. Not from within
+ * the functions of tw_nic. NULL: gives all back. */
+uint16_t tw_worker_input(tw_worker* worker, struct rte_mbuf** mbufs, uint16_t count);
 /* Earliest time (ns of the worker's clock) at which tw_progress has a timer to run; UINT64_MAX:
  * none. */
 uint64_t tw_worker_deadline(const tw_worker* worker);
