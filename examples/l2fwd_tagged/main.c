@@ -182,6 +182,11 @@ static void hand_over(struct lane* lane, struct rte_mbuf* packet) {
         rte_pktmbuf_free(packet); /* as if a ring of the port had been full */
 }
 
+static bool is_arp(const struct rte_mbuf* packet) {
+    return rte_pktmbuf_mtod(packet, const struct rte_ether_hdr*)->ether_type ==
+           RTE_BE16(RTE_ETHER_TYPE_ARP);
+}
+
 /* Moves what is for the other lanes' workers to them: ARP, which concerns all workers of the
  * address, as a copy. */
 static uint16_t sort_out(struct lane* lane, struct rte_mbuf** packets, uint16_t count) {
@@ -197,8 +202,7 @@ static uint16_t sort_out(struct lane* lane, struct rte_mbuf** packets, uint16_t 
             ethernet->ether_type == RTE_BE16(RTE_ETHER_TYPE_IPV4) && ip->version_ihl == 0x45 &&
             ip->next_proto_id == IPPROTO_UDP && memcmp(&ip->dst_addr, own_address.ip, 4) == 0)
             owner = (uint32_t)rte_be_to_cpu_16(udp->dst_port) - UDP_PORT;
-        if (packet->data_len >= sizeof(*ethernet) &&
-            ethernet->ether_type == RTE_BE16(RTE_ETHER_TYPE_ARP))
+        if (packet->data_len >= sizeof(*ethernet) && is_arp(packet))
             for (uint16_t other = 0; other < lane_count; ++other)
                 if (other != lane->queue)
                     hand_over(&lanes[other], rte_pktmbuf_copy(packet, pool, 0, UINT32_MAX));
@@ -217,6 +221,24 @@ static void forward(struct lane* lane, uint16_t from, struct rte_mbuf** packets,
     rte_pktmbuf_free_bulk(packets + sent, count - sent);
 }
 
+/* What the worker gives back of it: ARP was forwarded where it came in, the rest was not (it may
+ * have the worker's IP address and port, but another station's MAC address). */
+static int take_handed_over(struct lane* lane) {
+    struct rte_mbuf* packets[BURST];
+    const unsigned count = rte_ring_dequeue_burst(lane->handed_over, (void**)packets, BURST, NULL);
+    const uint16_t given_back = tw_worker_input(lane->worker, packets, (uint16_t)count);
+    uint16_t left = 0;
+    for (uint16_t i = 0; i < given_back; ++i) {
+        if (is_arp(packets[i]))
+            rte_pktmbuf_free(packets[i]);
+        else
+            packets[left++] = packets[i];
+    }
+    if (left > 0)
+        forward(lane, 0, packets, left);
+    return (int)count;
+}
+
 static int take_frames(struct lane* lane) {
     struct rte_mbuf* packets[BURST];
     int all = 0;
@@ -232,10 +254,7 @@ static int take_frames(struct lane* lane) {
         if (count > 0)
             forward(lane, port, packets, count);
     }
-    const unsigned count = rte_ring_dequeue_burst(lane->handed_over, (void**)packets, BURST, NULL);
-    /* What comes back is ARP that this worker does not need: its first lane forwarded it. */
-    rte_pktmbuf_free_bulk(packets, tw_worker_input(lane->worker, packets, (uint16_t)count));
-    return all + (int)count;
+    return all + take_handed_over(lane);
 }
 
 /* ---- A lane's life ----------------------------------------------------------------------- */

@@ -103,14 +103,14 @@ def run_example(compiler, name, language, line, text):
 
 def run_script(compiler, blocks_of_page):
     """The commands of the README, one block after the other in one shell, in a folder that looks like the
-    repository after ./run build. Names that are the machine's get to be this run's."""
+    repository after ./run build. The switch's name is the machine's: it gets to be this run's."""
     folder = tempfile.mkdtemp(dir=compiler.folder)
     for entry in os.listdir(SOURCE):
         if not entry.startswith("build"):
             os.symlink(os.path.join(SOURCE, entry), os.path.join(folder, entry))
     os.symlink(BUILD, os.path.join(folder, "build"))
     text = "".join(f"echo '# {name}'\n{block}" for name, block in blocks_of_page)
-    text = text.replace("switch:lab", f"switch:lab{os.getpid()}").replace("/tmp/lab.sock", f"{folder}/lab.sock")
+    text = text.replace("switch:lab", f"switch:lab{os.getpid()}")
     # A job in the background must not outlive a failure.
     return run(["bash", "-euxo", "pipefail", "-c", "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n" + text],
                "it", cwd=folder)
