@@ -367,7 +367,7 @@ static void set_up_messages(struct lane* lane) {
 static void set_up_lane(uint16_t number) {
     struct lane* lane = &lanes[number];
     /* Only tw_worker_input feeds the worker; it sends through its queue of port 0. */
-    const struct tw_nic nic = {NULL, NULL, NULL, NULL};
+    const struct tw_nic nic = {0};
     struct tw_worker_attr attr;
     char name[32];
     lane->queue = number;

@@ -246,6 +246,7 @@ uint16_t tw_worker_input(tw_worker* worker, rte_mbuf** mbufs, uint16_t count) {
                         "tw_worker_input: worker and mbufs cannot be NULL; nothing was taken");
         return count;
     }
+    const tagwire::Guard guard(*worker);
     return worker->input(mbufs, count);
 }
 

@@ -31,7 +31,7 @@ static void need(int result, const char* what) {
 int main(int argc, char** argv) {
     if (rte_eal_init(argc, argv) < 0)
         return 1;
-    const struct tw_nic nic = {NULL, receive_nothing, send_nowhere, NULL};
+    const struct tw_nic nic = {.rx_burst = receive_nothing, .tx_burst = send_nowhere};
     struct tw_worker_attr attr;
     tw_worker_attr_init(&attr);
     need(tw_address_parse("192.0.2.1:4791", &attr.address), "tw_address_parse");
