@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "lib/rma/region.h"
 #include "test/tagwire/sim_peer.h"
 
 namespace tagwire::test {
@@ -34,7 +35,10 @@ class Memory {
             mr = nullptr;
         }
     }
-    void forget() { mr = nullptr; }  // its worker died
+    void forget() {  // its worker died
+        delete mr;
+        mr = nullptr;
+    }
 
     uint64_t key() const { return tw_mr_key(mr); }
     uint64_t address(size_t offset = 0) const {
