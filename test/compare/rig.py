@@ -3,12 +3,13 @@
 import ctypes
 import os
 import re
-import select
 import shutil
-import struct
 import subprocess
 import sys
 import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../testpmd"))
+from prompt import Failed, Prompt, check, read_pcap, write_pcap  # noqa: E402,F401
 
 DEADLINE = 120  # seconds for anything that a loaded machine may be slow at
 PATIENCE = 10  # seconds for frames that should come
@@ -16,15 +17,6 @@ NETDEVS = ("sc0", "sc1")
 PCI = ("5cf0:00:00.0", "5cf0:00:00.1")
 CLONE_NEWNET = 0x40000000
 SKIPPED = 77  # Meson's status for a test that was not run
-
-
-class Failed(Exception):
-    pass
-
-
-def check(condition, message):
-    if not condition:
-        raise Failed(message)
 
 
 def skip(reason):
@@ -91,7 +83,7 @@ class Ours:
         return ["--no-pci", "-d", f"{build}/drivers/net/mlx5raw/librte_net_mlx5raw.so"]
 
 
-class Testpmd:
+class Testpmd(Prompt):
     """One testpmd at its prompt: the two ports of `driver`, and a pcap port at each end.
 
     The frames of source.pcap go out of the first port; what the second receives comes to
@@ -105,7 +97,6 @@ class Testpmd:
         self.driver = driver
         self.folder = folder
         self.queues = queues
-        self.log = ""
         sources = [f"rx_pcap={folder}/source{q}.pcap" for q in range(queues)]
         backs = [f"tx_pcap={folder}/back{q}.pcap" for q in range(queues)]
         nothing = [f"rx_pcap={folder}/nothing.pcap" for _ in range(queues)]
@@ -128,11 +119,7 @@ class Testpmd:
                    f"--rxq={queues}", f"--txq={queues}",
                    "--rxd=1024", "--txd=1024", f"--total-num-mbufs={pool}",
                    *arguments]
-        options = ":".join(filter(None, [os.environ.get("ASAN_OPTIONS"), "detect_leaks=0"]))
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=subprocess.STDOUT, bufsize=0,
-                                        env={**os.environ, "ASAN_OPTIONS": options})
-        self.read_until("testpmd> ")
+        super().__init__(command, deadline=DEADLINE)
         self.ports = self.find_ports()
         self.command("set portlist {source},{out},{in},{sink}".format(**self.ports))
         self.command("set promisc all on")
@@ -148,47 +135,11 @@ class Testpmd:
             wanted[role] = numbers[name]
         return wanted
 
-    def read_until(self, mark):
-        text = ""
-        end = time.monotonic() + DEADLINE
-        while mark not in text:
-            left = end - time.monotonic()
-            check(left > 0, f"no {mark!r} in time; output:\n{self.log[-4000:]}")
-            if not select.select([self.process.stdout], [], [], left)[0]:
-                continue
-            chunk = os.read(self.process.stdout.fileno(), 65536).decode(errors="replace")
-            check(chunk, f"testpmd ended; output:\n{self.log[-4000:]}")
-            text += chunk
-            self.log += chunk
-        return text
-
-    def command(self, line):
-        # The prompt's echo of a command may come before the output of the one before;
-        # the answer to an unknown word marks the end.
-        try:
-            self.process.stdin.write(f"{line}\nend-of-output\n".encode())
-        except BrokenPipeError:
-            rest = self.process.stdout.read().decode(errors="replace")
-            raise Failed(f"testpmd ended, {self.process.wait()}:\n{(self.log + rest)[-4000:]}") from None
-        return self.read_until("Command not found")
-
-    def wait(self, line, condition, message):
-        end = time.monotonic() + DEADLINE
-        while True:
-            text = self.command(line)
-            if condition(text):
-                return text
-            check(time.monotonic() < end, f"{message}; last output:\n{text}")
-            time.sleep(0.05)
-
     def stats(self, role):
-        text = self.command(f"show port stats {self.ports[role]}")
-        return {key: int(value) for key, value in
-                re.findall(r"((?:RX|TX)-(?:packets|missed|bytes|errors|nombuf)):\s+(\d+)", text)}
+        return super().stats(self.ports[role])
 
     def xstats(self, role):
-        text = self.command(f"show port xstats {self.ports[role]}")
-        return {key: int(value) for key, value in re.findall(r"^(\w+): (\d+)\s*$", text, re.M)}
+        return super().xstats(self.ports[role])
 
     def wait_for_frames(self, count):
         self.wait(f"show port stats {self.ports['sink']}",
@@ -264,29 +215,6 @@ class Testpmd:
         self.command(f"set portlist {self.ports[first]},{self.ports[second]}")
         self.command("start")
 
-    def check_mbufs(self):
-        """After `stop`: every mbuf comes back when the ports are stopped."""
-        self.command("port stop all")
-        text = self.command("dump_mempool mb_pool_0")
-        size = int(re.search(r"size=(\d+)", text).group(1))
-        common = int(re.search(r"common_pool_count=(\d+)", text).group(1))
-        cached = int(re.search(r"total_cache_count=(\d+)", text).group(1))
-        check(common + cached == size,
-              f"{size - common - cached} of {size} mbufs are missing:\n{text}")
-
-    def quit(self):
-        self.process.stdin.write(b"quit\n")
-        self.process.stdin.close()
-        self.log += self.process.stdout.read().decode(errors="replace")
-        code = self.process.wait(timeout=DEADLINE)
-        check(code == 0, f"testpmd exits {code}; output:\n{self.log[-4000:]}")
-        check("client error" not in self.log, f"softcx reports client errors:\n{self.log[-4000:]}")
-
-    def kill(self):
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
-
 
 def parse_descriptions(text):
     """[{field: text}] of testpmd's lines about received packets. Pieces of its prompt, which
@@ -302,21 +230,3 @@ def parse_descriptions(text):
         fields["flags"] = " ".join(sorted(flags.split()))
         found.append({key.strip(): value.strip() for key, value in fields.items()})
     return found
-
-
-def write_pcap(path, frames):
-    with open(path, "wb") as file:
-        file.write(struct.pack("<IHHiIII", 0xa1b2c3d4, 2, 4, 0, 0, 65535, 1))
-        for frame in frames:
-            file.write(struct.pack("<IIII", 0, 0, len(frame), len(frame)) + frame)
-
-
-def read_pcap(path):
-    with open(path, "rb") as file:
-        data = file.read()
-    frames, at = [], 24
-    while at < len(data):
-        length = struct.unpack_from("<IIII", data, at)[2]
-        frames.append(data[at + 16:at + 16 + length])
-        at += 16 + length
-    return frames

@@ -6,13 +6,14 @@ usage: testpmd.py BUILD_DIR [TEST...]
 """
 import os
 import re
-import select
 import shutil
 import struct
-import subprocess
 import sys
 import tempfile
 import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../testpmd"))
+from prompt import DEADLINE, Failed, Prompt, check, read_pcap, write_pcap  # noqa: E402
 
 BUILD = os.path.abspath(sys.argv[1])
 DRIVER = f"{BUILD}/drivers/net/mlx5raw/librte_net_mlx5raw.so"
@@ -21,19 +22,9 @@ SOFTCX_RUN = f"{BUILD}/drivers/softcx/softcx-run"
 POOL = 16384
 RSS_KEY = bytes.fromhex("6d5a56da255b0ec24167253d43a38fb0d0ca2bcbae7b30b477cb2da38030f20c"
                         "6a42b73bbeac01fa")
-DEADLINE = 240  # seconds for anything that a loaded machine may be slow at
 
 
-class Failed(Exception):
-    pass
-
-
-def check(condition, message):
-    if not condition:
-        raise Failed(message)
-
-
-class Testpmd:
+class Testpmd(Prompt):
     """One testpmd at its prompt."""
 
     def __init__(self, name, vdevs, wire, devices, arguments):
@@ -47,96 +38,15 @@ class Testpmd:
         # --no-flush-rx: testpmd would begin with throwing the files' frames away.
         command += ["--", "-i", "--no-flush-rx", "--no-mlockall", "--rxq=2", "--txq=2", "--nb-cores=1",
                     f"--total-num-mbufs={POOL}", *arguments]
-        self.log = ""
-        # In a sanitized build: what testpmd itself leaves at exit is not ours.
-        options = ":".join(filter(None, [os.environ.get("ASAN_OPTIONS"), "detect_leaks=0"]))
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=subprocess.STDOUT, bufsize=0,
-                                        env={**os.environ, "ASAN_OPTIONS": options})
-        self.read_until("testpmd> ")
-
-    def read_until(self, mark):
-        text = ""
-        end = time.monotonic() + DEADLINE
-        while mark not in text:
-            left = end - time.monotonic()
-            check(left > 0, f"no {mark!r} in time; output:\n{self.log[-3000:]}")
-            if not select.select([self.process.stdout], [], [], left)[0]:
-                continue
-            chunk = os.read(self.process.stdout.fileno(), 65536).decode(errors="replace")
-            check(chunk, f"testpmd ended; output:\n{self.log[-3000:]}")
-            text += chunk
-            self.log += chunk
-        return text
-
-    def command(self, line):
-        # The prompt's echo of a command may come before the output of the one before;
-        # the answer to an unknown word marks the end.
-        self.process.stdin.write(f"{line}\nend-of-output\n".encode())
-        return self.read_until("Command not found")
-
-    def wait(self, line, condition, message):
-        end = time.monotonic() + DEADLINE
-        while True:
-            text = self.command(line)
-            if condition(text):
-                return text
-            check(time.monotonic() < end, f"{message}; last output:\n{text}")
-            time.sleep(0.1)
-
-    def stats(self, port):
-        text = self.command(f"show port stats {port}")
-        return {key: int(value) for key, value in
-                re.findall(r"((?:RX|TX)-(?:packets|missed|bytes|errors|nombuf)):\s+(\d+)", text)}
-
-    def xstats(self, port):
-        text = self.command(f"show port xstats {port}")
-        return {key: int(value) for key, value in re.findall(r"^(\w+): (\d+)\s*$", text, re.M)}
+        super().__init__(command)
 
     def stop_and_count_mbufs(self):
         self.command("stop")
-        self.command("port stop all")
-        text = self.command("dump_mempool mb_pool_0")
-        size = int(re.search(r"size=(\d+)", text).group(1))
-        common = int(re.search(r"common_pool_count=(\d+)", text).group(1))
-        cached = int(re.search(r"total_cache_count=(\d+)", text).group(1))
-        check(common + cached == size,
-              f"{size - common - cached} of {size} mbufs are missing:\n{text}")
-
-    def quit(self):
-        self.process.stdin.write(b"quit\n")
-        self.process.stdin.close()
-        self.log += self.process.stdout.read().decode(errors="replace")
-        code = self.process.wait(timeout=DEADLINE)
-        check(code == 0, f"testpmd exits {code}; output:\n{self.log[-3000:]}")
-        check("client error" not in self.log, f"softcx reports client errors:\n{self.log[-3000:]}")
-
-    def kill(self):
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
+        self.check_mbufs()
 
 
 def mlx5raw(index):
     return f"net_mlx5raw{index},ibdev=mlx5_{index}"
-
-
-def write_pcap(path, frames):
-    with open(path, "wb") as file:
-        file.write(struct.pack("<IHHiIII", 0xa1b2c3d4, 2, 4, 0, 0, 65535, 1))
-        for frame in frames:
-            file.write(struct.pack("<IIII", 0, 0, len(frame), len(frame)) + frame)
-
-
-def read_pcap(path):
-    with open(path, "rb") as file:
-        data = file.read()
-    frames, at = [], 24
-    while at < len(data):
-        length = struct.unpack_from("<IIII", data, at)[2]
-        frames.append(data[at + 16:at + 16 + length])
-        at += 16 + length
-    return frames
 
 
 def checksum(data):

@@ -151,15 +151,12 @@ class StockDriver(testpmd.Testpmd):
     """testpmd with DPDK's own driver, which finds the device on the PCI bus by its netdev."""
 
     def __init__(self, name, arguments):
-        self.log = ""
-        self.process = subprocess.Popen(
+        testpmd.Prompt.__init__(
+            self,
             [testpmd.SOFTCX_RUN, "--netdev", NEAR, "--wire", f"netdev:{NEAR}", "--mode", "step", "--",
              "stdbuf", "-oL", "dpdk-testpmd", "-l", "0,1", "-d", testpmd.PLUGIN, "--no-huge", "-m", "1024",
              "--no-shconf", "--no-telemetry", "--file-prefix", name, "-a", "5cf0:00:00.0,dv_flow_en=0",
-             "--", "-i", "--no-mlockall", f"--total-num-mbufs={testpmd.POOL}", *arguments],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, bufsize=0,
-            env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
-        self.read_until("testpmd> ")
+             "--", "-i", "--no-mlockall", f"--total-num-mbufs={testpmd.POOL}", *arguments])
 
 
 def start_testpmd():
