@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Instructions per 8-byte tagged message without driver, counted by callgrind: in
-# lib/transport and lib/wire alone, and through the public API with matching and
-# completions.  scripts/bench-transport.sh BUILD_DIR
+# Instructions per 8-byte tagged message without driver, counted by callgrind
+#
+# scripts/bench-transport.sh BUILD_DIR: in lib/transport and lib/wire alone, and through the
+# public API with matching and completions.
 set -euo pipefail
 
 build=${1:?usage: bench-transport.sh BUILD_DIR}

@@ -192,7 +192,7 @@ class Demo:
         print()
         print_columns([
             ("port driver", path["driver"], f"poll-mode driver of this repository, port {path['port']}, MTU {path['mtu']}"),
-            ("device", "mlx5_0", "softcx, a software ConnectX under the real libibverbs and libmlx5; no card"),
+            ("device", path["device"], path["wire"]),
             ("wire", self.wire, "a learning switch in shared memory between the two processes"),
             ("memory", path["memory"], self.options.memory),
             ("processes", f"{SERVER_IP}, {CLIENT_IP}", self.describe_cores()),

@@ -19,6 +19,13 @@ EOF
     exit 0
 fi
 
+for argument in "$@"; do
+    case $argument in
+        --quick | --keep-files | --no-huge) ;;
+        *) echo "demo: error: unknown option $argument (./run demo --help lists the options)" >&2; exit 2 ;;
+    esac
+done
+
 child=
 cleanup() {
     trap '' INT TERM

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: BSD-3-Clause
 -- Wireshark dissector for the Tagwire protocol; follows doc/protocol.md.
 --   wireshark -X lua_script:scripts/wireshark/tagwire.lua
--- UDP port 4791 by default; "Decode As" for others.
+-- UDP port 18515 by default, tagwire-perf's; "Decode As" for others.
 local tagwire = Proto("tagwire", "Tagwire")
 
 local types = {
@@ -186,4 +186,4 @@ function tagwire.dissector(buffer, pinfo, root)
     return buffer:len()
 end
 
-DissectorTable.get("udp.port"):add(4791, tagwire)
+DissectorTable.get("udp.port"):add(18515, tagwire)
