@@ -4,6 +4,7 @@
 #include <functional>
 #include <vector>
 
+#include "test/tagwire/argument_cases.h"
 #include "test/tagwire/core_fixture.h"
 
 namespace tagwire::test {
@@ -267,4 +268,13 @@ TEST_F(GeneratedArguments, a_full_queue_is_again_and_then_succeeds) {
 }
 
 }  // namespace
+
+std::set<std::string> generated_calls() {
+    std::set<std::string> names;
+    for (const Call& call : calls()) {
+        names.insert(std::string("tw_") + call.name);
+    }
+    return names;
+}
+
 }  // namespace tagwire::test

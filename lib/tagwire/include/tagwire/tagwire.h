@@ -15,6 +15,7 @@
 #include <tagwire/cntr.h>
 #include <tagwire/cq.h>
 #include <tagwire/endpoint.h>
+#include <tagwire/memory.h>
 #include <tagwire/mr.h>
 #include <tagwire/msg.h>
 #include <tagwire/rma.h>
