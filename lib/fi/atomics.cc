@@ -3,6 +3,7 @@
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_errno.h>
 
+#include "lib/fi/deferred.h"
 #include "lib/fi/flags.h"
 #include "lib/fi/post.h"
 
@@ -30,10 +31,10 @@ tw_op to_core(fi_op op) {
 const tw_ioc* to_core(const fi_ioc* ioc) {
     return reinterpret_cast<const tw_ioc*>(ioc);
 }
-tw_msg_atomic to_core(const fi_msg_atomic& msg) {
+tw_msg_atomic to_core(const Endpoint& ep, const fi_msg_atomic& msg) {
     return {.ioc = to_core(msg.msg_iov),
             .ioc_count = msg.iov_count,
-            .addr = msg.addr,
+            .addr = ep.dest(msg.addr),
             .rma_ioc = reinterpret_cast<const tw_rma_ioc*>(msg.rma_iov),
             .rma_ioc_count = msg.rma_iov_count,
             .datatype = to_core(msg.datatype),
@@ -57,24 +58,34 @@ ssize_t post(fid_ep* ep, fi_datatype datatype, fi_op op, Call call, uint64_t fla
 ssize_t write(fid_ep* ep, const void* buffer, size_t count, void*, fi_addr_t dest, uint64_t address,
               uint64_t key, fi_datatype datatype, fi_op op, void* context) {
     return post(ep, datatype, op, [&](Endpoint& e) {
-        return tw_atomic(e.ep, buffer, count, dest, address, key, to_core(datatype), to_core(op),
-                         context);
+        return tw_atomic(e.ep, buffer, count, e.dest(dest), address, key, to_core(datatype),
+                         to_core(op), context);
     });
 }
 
 ssize_t writev(fid_ep* ep, const fi_ioc* iov, void**, size_t count, fi_addr_t dest,
                uint64_t address, uint64_t key, fi_datatype datatype, fi_op op, void* context) {
     return post(ep, datatype, op, [&](Endpoint& e) {
-        return tw_atomicv(e.ep, to_core(iov), count, dest, address, key, to_core(datatype),
+        return tw_atomicv(e.ep, to_core(iov), count, e.dest(dest), address, key, to_core(datatype),
                           to_core(op), context);
     });
 }
 
 ssize_t writemsg(fid_ep* ep, const fi_msg_atomic* msg, uint64_t flags) {
+    if ((flags & FI_TRIGGER) != 0) [[unlikely]] {
+        if (!is_known(msg->datatype, msg->op) || (flags & ~(kAtomicCallFlags | FI_TRIGGER)) != 0) {
+            return -FI_EINVAL;
+        }
+        auto& endpoint = object_of<Endpoint>(ep);
+        const Guard guard(*endpoint.domain);
+        fi_msg_atomic plain = *msg;
+        plain.addr = endpoint.dest(msg->addr);
+        return trigger(*endpoint.core, plain, flags & ~FI_TRIGGER);
+    }
     return post(
         ep, msg->datatype, msg->op,
         [&](Endpoint& e) {
-            const tw_msg_atomic core = to_core(*msg);
+            const tw_msg_atomic core = to_core(e, *msg);
             return tw_atomicmsg(e.ep, &core, send_flags(flags));
         },
         flags);
@@ -83,7 +94,7 @@ ssize_t writemsg(fid_ep* ep, const fi_msg_atomic* msg, uint64_t flags) {
 ssize_t inject(fid_ep* ep, const void* buffer, size_t count, fi_addr_t dest, uint64_t address,
                uint64_t key, fi_datatype datatype, fi_op op) {
     return post(ep, datatype, op, [&](Endpoint& e) {
-        return tw_inject_atomic(e.ep, buffer, count, dest, address, key, to_core(datatype),
+        return tw_inject_atomic(e.ep, buffer, count, e.dest(dest), address, key, to_core(datatype),
                                 to_core(op));
     });
 }
@@ -92,8 +103,8 @@ ssize_t readwrite(fid_ep* ep, const void* buffer, size_t count, void*, void* res
                   fi_addr_t dest, uint64_t address, uint64_t key, fi_datatype datatype, fi_op op,
                   void* context) {
     return post(ep, datatype, op, [&](Endpoint& e) {
-        return tw_fetch_atomic(e.ep, buffer, count, result, dest, address, key, to_core(datatype),
-                               to_core(op), context);
+        return tw_fetch_atomic(e.ep, buffer, count, result, e.dest(dest), address, key,
+                               to_core(datatype), to_core(op), context);
     });
 }
 
@@ -101,8 +112,9 @@ ssize_t readwritev(fid_ep* ep, const fi_ioc* iov, void**, size_t count, fi_ioc* 
                    size_t result_count, fi_addr_t dest, uint64_t address, uint64_t key,
                    fi_datatype datatype, fi_op op, void* context) {
     return post(ep, datatype, op, [&](Endpoint& e) {
-        return tw_fetch_atomicv(e.ep, to_core(iov), count, to_core(results), result_count, dest,
-                                address, key, to_core(datatype), to_core(op), context);
+        return tw_fetch_atomicv(e.ep, to_core(iov), count, to_core(results), result_count,
+                                e.dest(dest), address, key, to_core(datatype), to_core(op),
+                                context);
     });
 }
 
@@ -111,7 +123,7 @@ ssize_t readwritemsg(fid_ep* ep, const fi_msg_atomic* msg, fi_ioc* results, void
     return post(
         ep, msg->datatype, msg->op,
         [&](Endpoint& e) {
-            const tw_msg_atomic core = to_core(*msg);
+            const tw_msg_atomic core = to_core(e, *msg);
             return tw_fetch_atomicmsg(e.ep, &core, to_core(results), result_count,
                                       send_flags(flags));
         },
@@ -122,7 +134,7 @@ ssize_t compwrite(fid_ep* ep, const void* buffer, size_t count, void*, const voi
                   void* result, void*, fi_addr_t dest, uint64_t address, uint64_t key,
                   fi_datatype datatype, fi_op op, void* context) {
     return post(ep, datatype, op, [&](Endpoint& e) {
-        return tw_compare_atomic(e.ep, buffer, count, compare, result, dest, address, key,
+        return tw_compare_atomic(e.ep, buffer, count, compare, result, e.dest(dest), address, key,
                                  to_core(datatype), to_core(op), context);
     });
 }
@@ -133,7 +145,7 @@ ssize_t compwritev(fid_ep* ep, const fi_ioc* iov, void**, size_t count, const fi
                    void* context) {
     return post(ep, datatype, op, [&](Endpoint& e) {
         return tw_compare_atomicv(e.ep, to_core(iov), count, to_core(compares), compare_count,
-                                  to_core(results), result_count, dest, address, key,
+                                  to_core(results), result_count, e.dest(dest), address, key,
                                   to_core(datatype), to_core(op), context);
     });
 }
@@ -144,7 +156,7 @@ ssize_t compwritemsg(fid_ep* ep, const fi_msg_atomic* msg, const fi_ioc* compare
     return post(
         ep, msg->datatype, msg->op,
         [&](Endpoint& e) {
-            const tw_msg_atomic core = to_core(*msg);
+            const tw_msg_atomic core = to_core(e, *msg);
             return tw_compare_atomicmsg(e.ep, &core, to_core(compares), compare_count,
                                         to_core(results), result_count, send_flags(flags));
         },

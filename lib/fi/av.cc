@@ -28,6 +28,9 @@ int insert_one(AddressVector& av, const sockaddr_in& name, fi_addr_t* index) {
         tw_addr inserted = TW_ADDR_UNSPEC;
         result = tw_av_insert(av.av, &address, &inserted);
         *index = result == 0 ? inserted : FI_ADDR_NOTAVAIL;
+        if (result == 0 && av.shared != nullptr && !av.shared->append(name, inserted)) {
+            result = -FI_ENOSPC;
+        }
     } else {
         *index = FI_ADDR_NOTAVAIL;
     }
@@ -40,6 +43,9 @@ int insert_all(AddressVector& av, size_t count, fi_addr_t* indexes, uint64_t fla
                NameOf name_of) {
     if (av.asynchronous && av.eq == nullptr) {
         return -FI_ENOEQ;
+    }
+    if (av.shared != nullptr && av.shared->read_only()) {
+        return -FI_EACCES;
     }
     auto* errors = (flags & FI_SYNC_ERR) != 0 ? static_cast<int*>(context) : nullptr;
     size_t inserted = 0;
@@ -133,6 +139,8 @@ int remove(fid_av* handle, fi_addr_t* indexes, size_t count, uint64_t flags) {
             return result;
         }
     }
+    // Contexts of what was removed are looked up anew, and not found.
+    av.contexts.clear();
     return 0;
 }
 
@@ -216,18 +224,60 @@ fi_ops_av av_ops = {
 
 }  // namespace
 
+bool AddressVector::catch_up() {
+    if (shared == nullptr || !shared->read_only() || shared->count() == shared_seen) {
+        return false;
+    }
+    while (shared_seen < shared->count()) {
+        tw_address address{};
+        tw_addr index = 0;
+        const sockaddr_in& name = shared->name(shared_seen++);
+        if (from_sockaddr(&name, sizeof(name), &address) == 0) {
+            tw_av_insert(av, &address, &index);
+        }
+    }
+    return true;
+}
+
+tw_addr AddressVector::context_of(fi_addr_t address) {
+    if (context_bits == 0) {
+        return FI_ADDR_NOTAVAIL;
+    }
+    const auto known = contexts.find(address);
+    if (known != contexts.end()) {
+        return known->second;
+    }
+    const int shift = 64 - context_bits;
+    const fi_addr_t base = address & ((fi_addr_t{1} << shift) - 1);
+    tw_address name{};
+    tw_addr index = FI_ADDR_NOTAVAIL;
+    if (tw_av_lookup(av, base, &name) != 0) {
+        return FI_ADDR_NOTAVAIL;
+    }
+    name.endpoint = static_cast<uint16_t>(name.endpoint + (address >> shift));
+    if (tw_av_insert(av, &name, &index) == 0) {
+        contexts.emplace(address, index);
+    }
+    return index;
+}
+
 int open_av(fid_domain* handle, fi_av_attr* attr, fid_av** opened, void* context) {
     auto& domain = object_of<Domain>(handle);
-    if (attr == nullptr || (attr->flags & ~FI_EVENT) != 0) {
+    if (attr == nullptr || (attr->flags & ~(FI_EVENT | FI_READ)) != 0) {
         return -FI_EINVAL;
-    }
-    if (attr->name != nullptr) {
-        FI_INFO(&provider, FI_LOG_AV, "address vectors are not shared between processes\n");
-        return -FI_ENOSYS;
     }
     auto* av = new (std::nothrow) AddressVector{};
     if (av == nullptr) {
         return -FI_ENOMEM;
+    }
+    if (attr->name != nullptr) {
+        const bool read_only = (attr->flags & FI_READ) != 0;
+        if (const int error = SharedTable::open(attr->name, read_only, &av->shared); error != 0) {
+            FI_WARN(&provider, FI_LOG_AV, "the address vector %s is not to be had\n", attr->name);
+            delete av;
+            return error;
+        }
+        attr->map_addr = av->shared->map();
     }
     const Guard guard(domain);
     if (const int result = tw_av_open(domain.worker, &av->av); result != 0) {
@@ -242,6 +292,7 @@ int open_av(fid_domain* handle, fi_av_attr* attr, fid_av** opened, void* context
     av->fid.fid.ops = &av_fid_ops;
     av->fid.ops = &av_ops;
     av->domain = &domain;
+    av->context_bits = attr->rx_ctx_bits;
     av->asynchronous = (attr->flags & FI_EVENT) != 0;
     ++domain.children;
     *opened = &av->fid;

@@ -5,13 +5,19 @@
 #include <rdma/fi_domain.h>
 #include <tagwire/tagwire.h>
 
-#include <atomic>
+#include <memory>
+#include <unordered_map>
 
 #include "lib/fi/domain.h"
+#include "lib/fi/shared_av.h"
 
 namespace tagwire::fi {
 
 struct EventQueue;
+
+// Smaller addresses are the core's indexes; in larger ones the upper bits say which receive
+// context of a scalable endpoint is meant (fi_rx_addr).
+inline constexpr fi_addr_t kPlainAddresses = fi_addr_t{1} << 40;
 
 struct AddressVector {
     fid_av fid;
@@ -19,7 +25,16 @@ struct AddressVector {
     tw_av* av;
     bool asynchronous;  // insertions end with an event
     EventQueue* eq;
-    std::atomic<int> endpoints{0};
+    int context_bits;
+    std::unique_ptr<SharedTable> shared;  // of a vector with a name
+    size_t shared_seen = 0;
+
+    // Inserts what another process appended since; whether there was anything.
+    bool catch_up();
+    std::unordered_map<fi_addr_t, tw_addr> contexts;
+
+    // The core's index of a context; FI_ADDR_NOTAVAIL when there is no such address.
+    tw_addr context_of(fi_addr_t address);
 };
 
 }  // namespace tagwire::fi

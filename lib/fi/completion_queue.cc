@@ -92,10 +92,13 @@ ssize_t read_error(fid_cq* handle, fi_cq_err_entry* entry, uint64_t) {
     auto& cq = object_of<CompletionQueue>(handle);
     const Guard guard(*cq.domain);
     tw_cq_error error{};
-    if (cq.stash_begin != cq.stash_end) {
+    if (!cq.stash.empty()) {
         return -FI_EAGAIN;
     }
-    if (const ssize_t result = tw_cq_readerr(cq.cq, &error); result != 1) {
+    if (cq.stash_error) {
+        error = *cq.stash_error;
+        cq.stash_error.reset();
+    } else if (const ssize_t result = tw_cq_readerr(cq.cq, &error); result != 1) {
         return result;
     }
     convert(error.entry, reinterpret_cast<fi_cq_tagged_entry*>(entry));
@@ -149,6 +152,7 @@ int close_cq(fid* handle) {
         }
     }
     leave_wait_sets(handle);
+    std::erase(cq.domain->queues, &cq);
     if (cq.fd >= 0) {
         close(cq.fd);
     }
@@ -196,23 +200,15 @@ fi_ops_cq* operations_for(fi_cq_format format) {
 
 }  // namespace
 
-ssize_t CompletionQueue::fetch(tw_cq_entry* entries, size_t count) {
-    if (stash_begin != stash_end) [[unlikely]] {
-        const size_t number = std::min(count, stash_end - stash_begin);
-        std::copy_n(stash + stash_begin, number, entries);
-        stash_begin += number;
-        return static_cast<ssize_t>(number);
+ssize_t CompletionQueue::fetch_collected(tw_cq_entry* entries, size_t count) {
+    const ssize_t state = look();
+    if (count == 0 || stash.empty()) {
+        return state;
     }
-    if (count == 0) [[unlikely]] {
-        // Progress, and whether there is something.
-        return look();
-    }
-    ssize_t number = tw_cq_read(cq, entries, count);
-    if (number == -EAGAIN) {
-        domain->progress();
-        number = tw_cq_read(cq, entries, count);
-    }
-    return number;
+    const size_t number = std::min(count, stash.size());
+    std::copy_n(stash.begin(), number, entries);
+    stash.erase(stash.begin(), stash.begin() + static_cast<ptrdiff_t>(number));
+    return static_cast<ssize_t>(number);
 }
 
 bool CompletionQueue::ready() {
@@ -221,17 +217,37 @@ bool CompletionQueue::ready() {
 }
 
 ssize_t CompletionQueue::look() {
-    if (stash_begin != stash_end) {
+    collect();
+    if (!has_stash()) {
+        domain->progress();
+        collect();
+    }
+    if (!stash.empty()) {
         return 0;
     }
-    ssize_t number = tw_cq_read(cq, stash, kBatch);
-    if (number == -EAGAIN) {
-        domain->progress();
-        number = tw_cq_read(cq, stash, kBatch);
+    return stash_error ? -FI_EAVAIL : -FI_EAGAIN;
+}
+
+void CompletionQueue::collect() {
+    tw_cq_entry found[kBatch];
+    while (!stash_error) {
+        const ssize_t number = tw_cq_read(cq, found, kBatch);
+        if (number == -TW_EAVAIL) {
+            tw_cq_error error{};
+            if (tw_cq_readerr(cq, &error) == 1 && !domain->deferred.take(error.entry, true)) {
+                stash_error = error;
+            }
+            continue;
+        }
+        for (ssize_t i = 0; i < number; ++i) {
+            if (!domain->deferred.take(found[i], false)) {
+                stash.push_back(found[i]);
+            }
+        }
+        if (number < static_cast<ssize_t>(kBatch)) {
+            return;
+        }
     }
-    stash_begin = 0;
-    stash_end = number > 0 ? static_cast<size_t>(number) : 0;
-    return number > 0 ? 0 : number;
 }
 
 void CompletionQueue::arm() {
@@ -278,6 +294,7 @@ int open_cq(fid_domain* handle, fi_cq_attr* attr, fid_cq** opened, void* context
     if (attr->format == FI_CQ_FORMAT_UNSPEC) {
         attr->format = FI_CQ_FORMAT_CONTEXT;
     }
+    domain.queues.push_back(cq);
     ++domain.children;
     *opened = &cq->fid;
     return 0;

@@ -5,7 +5,10 @@
 #include <tagwire/tagwire.h>
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
+#include <deque>
+#include <optional>
 
 #include "lib/fi/domain.h"
 
@@ -24,18 +27,31 @@ struct CompletionQueue {
     fi_wait_obj wait_object;
     int fd = -1;
     std::atomic<bool> signaled{false};
-    // What ready() found, before anything else.
-    size_t stash_begin = 0;
-    size_t stash_end = 0;
-    tw_cq_entry stash[kBatch];
+    // Taken from the core, and not read yet.
+    std::deque<tw_cq_entry> stash;
+    std::optional<tw_cq_error> stash_error;  // behind them
     const char* error_text = "";
 
     // Whether there is something to read, an error too, after a turn of the worker if need be.
     bool ready();
     // The same under the domain's lock: 0, -FI_EAGAIN, or -FI_EAVAIL for an error.
     ssize_t look();
+    // Takes all that the core has, and gives deferred operations their part.
+    void collect();
+    bool has_stash() const { return !stash.empty() || stash_error.has_value(); }
     void arm();
-    ssize_t fetch(tw_cq_entry* entries, size_t count);
+    ssize_t fetch(tw_cq_entry* entries, size_t count) {
+        if (count == 0 || domain->deferred.active() || has_stash()) [[unlikely]] {
+            return fetch_collected(entries, count);
+        }
+        const ssize_t number = tw_cq_read(cq, entries, count);
+        if (number != -EAGAIN) [[likely]] {
+            return number;
+        }
+        domain->progress();
+        return tw_cq_read(cq, entries, count);
+    }
+    ssize_t fetch_collected(tw_cq_entry* entries, size_t count);
 };
 
 }  // namespace tagwire::fi

@@ -12,6 +12,7 @@
 #include <new>
 
 #include "lib/fi/address.h"
+#include "lib/fi/completion_queue.h"
 #include "lib/fi/object.h"
 #include "lib/fi/provider.h"
 #include "lib/port/failure.h"
@@ -25,7 +26,7 @@ using std::chrono::steady_clock;
 constexpr double kBurstGapSeconds = 1e-6;
 constexpr unsigned kBurst = 16;
 constexpr long kWakePeriodNs = 500'000;
-constexpr auto kShutdownTime = std::chrono::seconds(1);
+constexpr auto kShutdownTime = std::chrono::seconds(5);
 constexpr auto kHelperPeriod = std::chrono::microseconds(1000);
 constexpr auto kAutomaticPeriod = std::chrono::microseconds(50);
 
@@ -50,6 +51,9 @@ void run_helper(Domain& domain, bool automatic) {
         if ((automatic || turns == seen) && domain.lock.helper_try_lock()) {
             // What one turn sends, a software card puts on the wire in the next.
             const int events = tw_progress(domain.worker) + tw_progress(domain.worker);
+            if (domain.sink != nullptr || domain.deferred.active()) {
+                domain.rare_work();
+            }
             domain.lock.helper_unlock();
             busy = events > 0;
         }
@@ -94,8 +98,8 @@ int close_domain(fid* handle) {
     return 0;
 }
 
-int bind_domain(fid*, fid*, uint64_t) {
-    return -FI_ENOSYS;
+int control_domain(fid* handle, int command, void* argument) {
+    return control_work(object_of<Domain>(handle), command, argument);
 }
 
 // The address that the application wants for its endpoints, where it wants one.
@@ -137,8 +141,8 @@ int open_worker(Domain& domain, const fi_info& info) {
 fi_ops domain_fid_ops = {
     .size = sizeof(fi_ops),
     .close = close_domain,
-    .bind = bind_domain,
-    .control = kAbsent,
+    .bind = kAbsent,
+    .control = control_domain,
     .ops_open = kAbsent,
     .tostr = kAbsent,
     .ops_set = kAbsent,
@@ -149,11 +153,11 @@ fi_ops_domain domain_ops = {
     .av_open = open_av,
     .cq_open = open_cq,
     .endpoint = open_endpoint,
-    .scalable_ep = kAbsent,
+    .scalable_ep = open_scalable_endpoint,
     .cntr_open = open_counter,
     .poll_open = open_poll_set,
-    .stx_ctx = kAbsent,
-    .srx_ctx = kAbsent,
+    .stx_ctx = open_shared_transmit,
+    .srx_ctx = open_shared_receive,
     .query_atomic = query_atomic,
     .query_collective = kAbsent,
     .endpoint2 = kAbsent,
@@ -204,16 +208,25 @@ void Domain::yield() {
     lock.lock();
 }
 
-void Domain::drain_sink() {
+void Domain::rare_work() {
     tw_cq_entry entry;
     tw_cq_error error;
-    for (;;) {
-        const ssize_t count = tw_cq_read(sink, &entry, 1);
+    for (ssize_t count = 0; sink != nullptr && count != -EAGAIN;) {
+        count = tw_cq_read(sink, &entry, 1);
         if (count == -TW_EAVAIL) {
             tw_cq_readerr(sink, &error);
-        } else if (count <= 0) {
-            return;
+            deferred.take(error.entry, true);
+        } else if (count == 1) {
+            deferred.take(entry, false);
+        } else {
+            count = -EAGAIN;
         }
+    }
+    if (deferred.active()) {
+        for (CompletionQueue* queue : queues) {
+            queue->collect();
+        }
+        deferred.run();
     }
 }
 

@@ -13,11 +13,14 @@
 #include <thread>
 #include <vector>
 
+#include "lib/fi/deferred.h"
 #include "lib/fi/domain_lock.h"
 #include "lib/fi/fabric.h"
 #include "lib/port/process_ports.h"
 
 namespace tagwire::fi {
+
+struct CompletionQueue;
 
 struct Domain {
     fid_domain fid;
@@ -32,6 +35,8 @@ struct Domain {
     unsigned idle_turns = 0;
     int timer = -1;  // what sleepers wait on
     unsigned peer_timeout_ms = 0;
+    DeferredWork deferred;
+    std::vector<CompletionQueue*> queues;
     tw_cq* sink = nullptr;           // of endpoints without a completion queue
     std::atomic<uint32_t> turns{0};  // of the application
     std::atomic<bool> stopping{false};
@@ -46,14 +51,15 @@ struct Domain {
         } else if (++idle_turns >= kIdleTurnsBeforeYield) {
             yield();
         }
-        if (sink != nullptr) [[unlikely]] {
-            drain_sink();
+        if (sink != nullptr || deferred.active()) [[unlikely]] {
+            rare_work();
         }
     }
     // After a send: it leaves now, unless it is one of many in a row, which leave together.
     void posted();
     void yield();
-    void drain_sink();
+    // Behind a turn: deferred operations, and the queue that nobody reads.
+    void rare_work();
     // The queue of an endpoint, or of a direction, that is bound to counters only.
     int open_sink();
 
@@ -84,6 +90,9 @@ int open_av(fid_domain* domain, fi_av_attr* attr, fid_av** av, void* context);
 int open_cq(fid_domain* domain, fi_cq_attr* attr, fid_cq** cq, void* context);
 int open_counter(fid_domain* domain, fi_cntr_attr* attr, fid_cntr** counter, void* context);
 int open_endpoint(fid_domain* domain, fi_info* info, fid_ep** ep, void* context);
+int open_scalable_endpoint(fid_domain* domain, fi_info* info, fid_ep** ep, void* context);
+int open_shared_transmit(fid_domain* domain, fi_tx_attr* attr, fid_stx** stx, void* context);
+int open_shared_receive(fid_domain* domain, fi_rx_attr* attr, fid_ep** srx, void* context);
 int open_poll_set(fid_domain* domain, fi_poll_attr* attr, fid_poll** set);
 
 }  // namespace tagwire::fi

@@ -20,80 +20,30 @@
 namespace tagwire::fi {
 namespace {
 
-int bind_queue(Endpoint& ep, CompletionQueue& cq, uint64_t flags) {
-    const uint64_t core = (bind_flags(flags) & (TW_SEND | TW_RECV)) |
-                          move_bit(flags, FI_SELECTIVE_COMPLETION, TW_SELECTIVE_COMPLETION);
-    if ((flags & ~(FI_SEND | FI_RECV | FI_SELECTIVE_COMPLETION)) != 0 ||
-        (flags & (FI_SEND | FI_RECV)) == 0) {
-        FI_WARN(&provider, FI_LOG_EP_CTRL,
-                "a completion queue is bound with FI_TRANSMIT, FI_RECV "
-                "and perhaps FI_SELECTIVE_COMPLETION\n");
-        return -FI_EINVAL;
-    }
-    const int result = tw_ep_bind_cq(ep.ep, cq.cq, core);
-    if (result == 0) {
-        ep.has_send_queue = ep.has_send_queue || (flags & FI_SEND) != 0;
-        ep.has_receive_queue = ep.has_receive_queue || (flags & FI_RECV) != 0;
-    }
-    return result;
-}
-
-int bind_endpoint(fid* handle, fid* other, uint64_t flags) {
-    auto& ep = object_of<Endpoint>(handle);
-    const Guard guard(*ep.domain);
-    int result = -FI_EINVAL;
-    switch (other->fclass) {
-        case FI_CLASS_AV:
-            result = tw_ep_bind_av(ep.ep, object_of<AddressVector>(other).av);
-            break;
-        case FI_CLASS_CQ:
-            result = bind_queue(ep, object_of<CompletionQueue>(other), flags);
-            break;
-        case FI_CLASS_CNTR: {
-            result = tw_ep_bind_cntr(ep.ep, object_of<Counter>(other).counter, bind_flags(flags));
-            break;
-        }
-        case FI_CLASS_EQ:
-            // Connectionless endpoints have no events.
-            return 0;
-        default:
-            break;
-    }
-    return result == 0 ? 0 : log_failure("the endpoint refuses to be bound", result);
-}
-
-int enable(Endpoint& ep) {
-    const uint64_t missing =
-        (ep.has_send_queue ? 0 : TW_SEND) | (ep.has_receive_queue ? 0 : TW_RECV);
-    if (missing != 0) {
-        if (const int result = ep.domain->open_sink(); result != 0) {
-            return log_failure("no queue for errors", result);
-        }
-        tw_ep_bind_cq(ep.ep, ep.domain->sink, missing | TW_SELECTIVE_COMPLETION);
-    }
-    const int result = tw_ep_enable(ep.ep);
-    return result == 0 ? 0 : log_failure("the endpoint is not enabled", result);
-}
+constexpr uint64_t kKinds[] = {TW_SEND,  TW_RECV,        TW_READ,
+                               TW_WRITE, TW_REMOTE_READ, TW_REMOTE_WRITE};
 
 int control(fid* handle, int command, void*) {
     auto& ep = object_of<Endpoint>(handle);
+    if (command != FI_ENABLE) {
+        return -FI_ENOSYS;
+    }
     const Guard guard(*ep.domain);
-    return command == FI_ENABLE ? enable(ep) : -FI_ENOSYS;
+    if (ep.core == nullptr) {
+        FI_WARN(&provider, FI_LOG_EP_CTRL, "bind the shared receive context first\n");
+        return -FI_EOPBADSTATE;
+    }
+    return ep.core->enable();
 }
 
 int close_endpoint(fid* handle) {
     auto& ep = object_of<Endpoint>(handle);
     {
         const Guard guard(*ep.domain);
-        // Until what was sent is there, or its receiver counts as dead.
-        const auto end = std::chrono::steady_clock::now() +
-                         std::chrono::milliseconds(ep.domain->peer_timeout_ms + 1000);
-        int result = 0;
-        while ((result = tw_ep_close(ep.ep)) == -EBUSY && std::chrono::steady_clock::now() < end) {
-            ep.domain->progress();
-        }
-        if (result != 0) {
-            return log_failure("the endpoint does not close", result);
+        if (ep.core.use_count() == 1) {
+            if (const int result = ep.core->close(); result != 0) {
+                return result;
+            }
         }
     }
     --ep.domain->children;
@@ -175,6 +125,30 @@ fi_ops endpoint_fid_ops = {
     .ops_set = kAbsent,
 };
 
+// The number that the application's own address names, or any.
+uint16_t wanted_number(const fi_info& info) {
+    tw_address wanted{};
+    if (info.src_addr == nullptr || from_sockaddr(info.src_addr, info.src_addrlen, &wanted) != 0) {
+        return TW_EP_ANY;
+    }
+    return wanted.endpoint;
+}
+
+// A queue for several handles is bound once.
+int bind_direction(CoreEndpoint& core, CompletionQueue& cq, uint64_t direction, uint64_t selective,
+                   CompletionQueue** bound) {
+    if (*bound == &cq) {
+        return 0;
+    }
+    const int result = tw_ep_bind_cq(core.ep, cq.cq, direction | selective);
+    if (result == 0) {
+        *bound = &cq;
+    }
+    return result;
+}
+
+}  // namespace
+
 fi_ops_ep endpoint_ops = {
     .size = sizeof(fi_ops_ep),
     .cancel = cancel,
@@ -199,47 +173,180 @@ fi_ops_cm connection_ops = {
     .join = kAbsent,
 };
 
-// The number that the application's own address names, or any.
-uint16_t wanted_number(const fi_info& info) {
-    tw_address wanted{};
-    if (info.src_addr == nullptr || from_sockaddr(info.src_addr, info.src_addrlen, &wanted) != 0) {
-        return TW_EP_ANY;
+int CoreEndpoint::bind(CompletionQueue& cq, uint64_t flags) {
+    if ((flags & ~(FI_SEND | FI_RECV | FI_SELECTIVE_COMPLETION)) != 0 ||
+        (flags & (FI_SEND | FI_RECV)) == 0) {
+        FI_WARN(&provider, FI_LOG_EP_CTRL,
+                "a completion queue is bound with FI_TRANSMIT, FI_RECV and perhaps "
+                "FI_SELECTIVE_COMPLETION\n");
+        return -FI_EINVAL;
     }
-    return wanted.endpoint;
+    const uint64_t selective = move_bit(flags, FI_SELECTIVE_COMPLETION, TW_SELECTIVE_COMPLETION);
+    int result = 0;
+    if ((flags & FI_SEND) != 0) {
+        result = bind_direction(*this, cq, TW_SEND, selective, &send_queue);
+    }
+    if ((flags & FI_RECV) != 0 && result == 0) {
+        result = bind_direction(*this, cq, TW_RECV, selective, &receive_queue);
+    }
+    return result;
 }
 
-int open_core_endpoint(Domain& domain, const fi_info& info, tw_ep** ep) {
+int CoreEndpoint::bind(Counter& counter, uint64_t flags) {
+    const uint64_t kinds = bind_flags(flags);
+    const int result = tw_ep_bind_cntr(ep, counter.counter, kinds);
+    for (size_t i = 0; result == 0 && i < std::size(kKinds); ++i) {
+        if ((kinds & kKinds[i]) != 0) {
+            counters[i] = &counter;
+        }
+    }
+    return result;
+}
+
+Counter* CoreEndpoint::counter_of(uint64_t kind) const {
+    const auto* found = std::find(std::begin(kKinds), std::end(kKinds), kind);
+    return found == std::end(kKinds) ? nullptr
+                                     : counters[static_cast<size_t>(found - std::begin(kKinds))];
+}
+
+int CoreEndpoint::bind(AddressVector& vector) {
+    if (av == &vector) {
+        return 0;
+    }
+    const int result = tw_ep_bind_av(ep, vector.av);
+    if (result == 0) {
+        av = &vector;
+    }
+    return result;
+}
+
+int CoreEndpoint::enable() {
+    if (enabled) {
+        return 0;
+    }
+    const uint64_t missing =
+        (send_queue != nullptr ? 0 : TW_SEND) | (receive_queue != nullptr ? 0 : TW_RECV);
+    if (missing != 0) {
+        if (const int result = domain.open_sink(); result != 0) {
+            return log_failure("no queue for errors", result);
+        }
+        tw_ep_bind_cq(ep, domain.sink, missing | TW_SELECTIVE_COMPLETION);
+    }
+    if (const int result = tw_ep_enable(ep); result != 0) {
+        return log_failure("the endpoint is not enabled", result);
+    }
+    enabled = true;
+    return 0;
+}
+
+int CoreEndpoint::close() {
+    const auto end =
+        std::chrono::steady_clock::now() + std::chrono::milliseconds(domain.peer_timeout_ms + 1000);
+    int result = 0;
+    while ((result = tw_ep_close(ep)) == -EBUSY && std::chrono::steady_clock::now() < end) {
+        domain.progress();
+    }
+    if (result == 0) {
+        domain.deferred.forget(*this);
+        return 0;
+    }
+    return log_failure("the endpoint does not close", result);
+}
+
+int bind_endpoint(fid* handle, fid* other, uint64_t flags) {
+    auto& ep = object_of<Endpoint>(handle);
+    const Guard guard(*ep.domain);
+    if (other->fclass == FI_CLASS_SRX_CTX) {
+        if (!ep.waits_for_receive_context) {
+            return -FI_EINVAL;
+        }
+        ep.use(object_of<Endpoint>(other).core);
+        ep.waits_for_receive_context = false;
+        return ep.av != nullptr ? ep.core->bind(*ep.av) : 0;
+    }
+    if (other->fclass == FI_CLASS_STX_CTX || other->fclass == FI_CLASS_EQ) {
+        // Nothing of a transmit context is scarce; connectionless endpoints have no events.
+        return 0;
+    }
+    if (other->fclass == FI_CLASS_AV) {
+        ep.av = &object_of<AddressVector>(other);
+    }
+    if (ep.core == nullptr) {
+        if (other->fclass == FI_CLASS_AV) {
+            return 0;
+        }
+        FI_WARN(&provider, FI_LOG_EP_CTRL, "bind the shared receive context first\n");
+        return -FI_EOPBADSTATE;
+    }
+    int result = -FI_EINVAL;
+    switch (other->fclass) {
+        case FI_CLASS_AV:
+            result = ep.core->bind(object_of<AddressVector>(other));
+            break;
+        case FI_CLASS_CQ:
+            result = ep.core->bind(object_of<CompletionQueue>(other), flags);
+            break;
+        case FI_CLASS_CNTR:
+            result = ep.core->bind(object_of<Counter>(other), flags);
+            break;
+        default:
+            break;
+    }
+    return result == 0 ? 0 : log_failure("the endpoint refuses to be bound", result);
+}
+
+void fill_operations(Endpoint& ep, size_t fclass, void* context) {
+    ep.fid.fid.fclass = fclass;
+    ep.fid.fid.context = context;
+    ep.fid.fid.ops = &endpoint_fid_ops;
+    ep.fid.ops = &endpoint_ops;
+    ep.fid.cm = &connection_ops;
+    ep.fid.msg = &message_ops;
+    ep.fid.tagged = &tagged_ops;
+    ep.fid.rma = &rma_ops;
+    ep.fid.atomic = &atomic_ops;
+}
+
+uint64_t source_mask_of(const fi_info* info, const fi_rx_attr* rx) {
+    const uint64_t caps = (info != nullptr ? info->caps : 0) | (rx != nullptr ? rx->caps : 0);
+    return (caps & FI_DIRECTED_RECV) != 0 ? 0 : FI_ADDR_UNSPEC;
+}
+
+int open_core_endpoint(Domain& domain, const fi_info* info, const fi_tx_attr* tx,
+                       const fi_rx_attr* rx, uint16_t number, std::shared_ptr<CoreEndpoint>* core) {
+    if ((tx != nullptr && check_transmit(*tx) != 0) || (rx != nullptr && check_receive(*rx) != 0)) {
+        return -FI_EINVAL;
+    }
     tw_ep_attr attr{};
     attr.size = sizeof(attr);
-    attr.endpoint = wanted_number(info);
-    if (info.tx_attr != nullptr) {
-        attr.tx_flags = send_flags(info.tx_attr->op_flags);
+    attr.endpoint = number;
+    if (tx != nullptr) {
+        attr.tx_flags = send_flags(tx->op_flags);
     }
-    if (info.rx_attr != nullptr) {
-        attr.rx_flags = receive_flags(info.rx_attr->op_flags);
+    if (rx != nullptr) {
+        attr.rx_flags = receive_flags(rx->op_flags);
     }
-    if (info.ep_attr != nullptr && info.ep_attr->auth_key_size > 0) {
-        attr.auth_key = info.ep_attr->auth_key;
-        attr.auth_key_size = info.ep_attr->auth_key_size;
+    if (info != nullptr && info->ep_attr != nullptr && info->ep_attr->auth_key_size > 0) {
+        attr.auth_key = info->ep_attr->auth_key;
+        attr.auth_key_size = info->ep_attr->auth_key_size;
     }
-    int result = tw_ep_open(domain.worker, &attr, ep);
+    auto made = std::make_shared<CoreEndpoint>(domain);
+    int result = tw_ep_open(domain.worker, &attr, &made->ep);
     // An address without a number in it is that of the first endpoint; there may be more.
-    if (result == -EADDRINUSE && attr.endpoint == 0) {
+    if (result == -EADDRINUSE && number == 0) {
         attr.endpoint = TW_EP_ANY;
-        result = tw_ep_open(domain.worker, &attr, ep);
+        result = tw_ep_open(domain.worker, &attr, &made->ep);
     }
-    return result == 0 ? 0 : log_failure("the endpoint does not open", result);
+    if (result != 0) {
+        return log_failure("the endpoint does not open", result);
+    }
+    *core = std::move(made);
+    return 0;
 }
-
-}  // namespace
 
 int open_endpoint(fid_domain* handle, fi_info* info, fid_ep** opened, void* context) {
     auto& domain = object_of<Domain>(handle);
     if (info == nullptr || (info->ep_attr != nullptr && info->ep_attr->type != FI_EP_RDM)) {
-        return -FI_EINVAL;
-    }
-    if ((info->tx_attr != nullptr && check_transmit(*info->tx_attr) != 0) ||
-        (info->rx_attr != nullptr && check_receive(*info->rx_attr) != 0)) {
         return -FI_EINVAL;
     }
     std::unique_ptr<Endpoint> ep(new (std::nothrow) Endpoint{});
@@ -247,22 +354,20 @@ int open_endpoint(fid_domain* handle, fi_info* info, fid_ep** opened, void* cont
         return -FI_ENOMEM;
     }
     const Guard guard(domain);
-    if (const int result = open_core_endpoint(domain, *info, &ep->ep); result != 0) {
-        return result;
+    if (info->ep_attr != nullptr && info->ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT) {
+        ep->waits_for_receive_context = true;
+    } else {
+        std::shared_ptr<CoreEndpoint> core;
+        if (const int result = open_core_endpoint(domain, info, info->tx_attr, info->rx_attr,
+                                                  wanted_number(*info), &core);
+            result != 0) {
+            return result;
+        }
+        ep->use(std::move(core));
     }
-    const uint64_t receive_caps = info->rx_attr != nullptr ? info->rx_attr->caps : 0;
-    const bool directed = ((info->caps | receive_caps) & FI_DIRECTED_RECV) != 0;
-    ep->source_mask = directed ? 0 : FI_ADDR_UNSPEC;
+    ep->source_mask = source_mask_of(info, info->rx_attr);
     ep->domain = &domain;
-    ep->fid.fid.fclass = FI_CLASS_EP;
-    ep->fid.fid.context = context;
-    ep->fid.fid.ops = &endpoint_fid_ops;
-    ep->fid.ops = &endpoint_ops;
-    ep->fid.cm = &connection_ops;
-    ep->fid.msg = &message_ops;
-    ep->fid.tagged = &tagged_ops;
-    ep->fid.rma = &rma_ops;
-    ep->fid.atomic = &atomic_ops;
+    fill_operations(*ep, FI_CLASS_EP, context);
     ++domain.children;
     *opened = &ep.release()->fid;
     return 0;

@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Endpoints. What libfabric calls an endpoint, a transmit or receive context of a scalable
+// endpoint, or a shared receive context, is a handle on an endpoint of the core; several handles
+// may stand for one:
+//   a scalable endpoint   one core endpoint per index, with consecutive numbers: its transmit
+//                         and its receive context
+//   a shared receive      one core endpoint, which all endpoints that are bound to it stand for;
+//   context               they have one address
 #pragma once
 
 #include <rdma/fi_atomic.h>
@@ -8,22 +15,66 @@
 #include <rdma/fi_tagged.h>
 #include <tagwire/tagwire.h>
 
+#include <array>
+#include <memory>
+
 #include "lib/fi/av.h"
 #include "lib/fi/domain.h"
 
 namespace tagwire::fi {
 
+struct CompletionQueue;
+struct Counter;
+
+// Closed with the last handle.
+struct CoreEndpoint {
+    explicit CoreEndpoint(Domain& its_domain) : domain(its_domain) {}
+    CoreEndpoint(const CoreEndpoint&) = delete;
+    CoreEndpoint& operator=(const CoreEndpoint&) = delete;
+
+    int bind(CompletionQueue& cq, uint64_t flags);
+    int bind(Counter& counter, uint64_t flags);
+    int bind(AddressVector& vector);
+    int enable();
+    int close();  // waits until what was sent is there, or its receiver counts as dead
+
+    Domain& domain;
+    tw_ep* ep = nullptr;
+    AddressVector* av = nullptr;
+    CompletionQueue* send_queue = nullptr;
+    CompletionQueue* receive_queue = nullptr;
+    std::array<Counter*, 6> counters{};  // by kind, see counter_of
+    bool enabled = false;
+
+    tw_addr context_of(fi_addr_t address) const {
+        return av != nullptr ? av->context_of(address) : TW_ADDR_UNSPEC;
+    }
+    // That counts operations of this kind (one of TW_SEND, TW_RECV, TW_READ, TW_WRITE ...).
+    Counter* counter_of(uint64_t kind) const;
+};
+
 struct Endpoint {
     fid_ep fid;
     Domain* domain;
-    tw_ep* ep = nullptr;
+    tw_ep* ep = nullptr;  // core->ep
+    AddressVector* av = nullptr;
     // Without FI_DIRECTED_RECV the source of a receive means nothing.
     uint64_t source_mask = 0;
-    bool has_send_queue = false;
-    bool has_receive_queue = false;
-    AddressVector* av = nullptr;
+    bool waits_for_receive_context = false;
+    std::shared_ptr<CoreEndpoint> core;
 
-    tw_addr source(fi_addr_t address) const { return address | source_mask; }
+    tw_addr source(fi_addr_t address) const { return resolve(address | source_mask); }
+    tw_addr dest(fi_addr_t address) const { return resolve(address); }
+    // An address that names a receive context of a scalable endpoint has its index in its upper
+    // bits.
+    tw_addr resolve(fi_addr_t address) const {
+        return address < kPlainAddresses || address == FI_ADDR_UNSPEC ? address
+                                                                      : core->context_of(address);
+    }
+    void use(std::shared_ptr<CoreEndpoint> shared) {
+        core = std::move(shared);
+        ep = core->ep;
+    }
 };
 
 // messages.cc, remote_memory.cc, atomics.cc
@@ -31,5 +82,15 @@ extern fi_ops_msg message_ops;
 extern fi_ops_tagged tagged_ops;
 extern fi_ops_rma rma_ops;
 extern fi_ops_atomic atomic_ops;
+
+// endpoint.cc, for contexts.cc
+extern fi_ops_ep endpoint_ops;
+extern fi_ops_cm connection_ops;
+int bind_endpoint(fid* handle, fid* other, uint64_t flags);
+void fill_operations(Endpoint& ep, size_t fclass, void* context);
+// A core endpoint with this number, or, if `number` is 0 and taken, any other.
+int open_core_endpoint(Domain& domain, const fi_info* info, const fi_tx_attr* tx,
+                       const fi_rx_attr* rx, uint16_t number, std::shared_ptr<CoreEndpoint>* core);
+uint64_t source_mask_of(const fi_info* info, const fi_rx_attr* rx);
 
 }  // namespace tagwire::fi

@@ -24,12 +24,12 @@ constexpr uint64_t kTagFormat = 0xaaaaaaaaaaaaaaaaull;  // all 64 bits are the a
 
 constexpr uint64_t kMessageCaps = FI_MSG | FI_TAGGED;
 constexpr uint64_t kRemoteCaps = FI_RMA | FI_ATOMIC;
-constexpr uint64_t kDomainCaps = FI_LOCAL_COMM | FI_REMOTE_COMM;
-constexpr uint64_t kTransmitCaps =
-    kMessageCaps | kRemoteCaps | FI_SEND | FI_READ | FI_WRITE | FI_FENCE;
+constexpr uint64_t kDomainCaps = FI_LOCAL_COMM | FI_REMOTE_COMM | FI_SHARED_AV;
+constexpr uint64_t kTransmitCaps = kMessageCaps | kRemoteCaps | FI_SEND | FI_READ | FI_WRITE |
+                                   FI_FENCE | FI_NAMED_RX_CTX | FI_TRIGGER;
 constexpr uint64_t kReceiveCaps = kMessageCaps | kRemoteCaps | FI_RECV | FI_REMOTE_READ |
                                   FI_REMOTE_WRITE | FI_MULTI_RECV | FI_DIRECTED_RECV | FI_SOURCE |
-                                  FI_RMA_EVENT;
+                                  FI_NAMED_RX_CTX | FI_RMA_EVENT;
 constexpr uint64_t kAllCaps = kTransmitCaps | kReceiveCaps | kDomainCaps;
 
 constexpr uint64_t kTransmitFlags = FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE |
@@ -77,6 +77,10 @@ bool receive_fits(const fi_rx_attr& wanted) {
            at_most("receive iov_limit", wanted.iov_limit, TW_IOV_LIMIT);
 }
 
+bool contexts_fit(const char* what, size_t wanted) {
+    return wanted == FI_SHARED_CONTEXT || at_most(what, wanted, kMaxContexts);
+}
+
 bool endpoint_fits(const fi_ep_attr& wanted) {
     if (wanted.type != FI_EP_UNSPEC && wanted.type != FI_EP_RDM) {
         return refuse("endpoints are FI_EP_RDM\n");
@@ -88,8 +92,8 @@ bool endpoint_fits(const fi_ep_attr& wanted) {
         return refuse("authorization keys have at most %llu bytes\n", number(TW_AUTH_KEY_MAX));
     }
     return at_most("max_msg_size", wanted.max_msg_size, TW_MAX_MESSAGE_SIZE) &&
-           at_most("tx_ctx_cnt", wanted.tx_ctx_cnt, 1) &&
-           at_most("rx_ctx_cnt", wanted.rx_ctx_cnt, 1);
+           contexts_fit("tx_ctx_cnt", wanted.tx_ctx_cnt) &&
+           contexts_fit("rx_ctx_cnt", wanted.rx_ctx_cnt);
 }
 
 bool domain_fits(const fi_domain_attr& wanted, const std::string& name) {
@@ -147,7 +151,7 @@ void fill_contexts(const fi_info* hints, uint64_t caps, fi_info* info) {
     fi_rx_attr& rx = *info->rx_attr;
     rx.caps = caps & kReceiveCaps;
     rx.msg_order = kMessageOrder;
-    rx.total_buffered_recv = size_t{32} << 20;
+    rx.total_buffered_recv = size_t{128} << 20;
     rx.size = kQueueSize;
     rx.iov_limit = TW_IOV_LIMIT;
     if (hints != nullptr && hints->tx_attr != nullptr) {
@@ -174,6 +178,12 @@ void fill_endpoint(const fi_info* hints, fi_info* info) {
     ep.rx_ctx_cnt = 1;
     if (hints == nullptr || hints->ep_attr == nullptr) {
         return;
+    }
+    if (hints->ep_attr->tx_ctx_cnt != 0) {
+        ep.tx_ctx_cnt = hints->ep_attr->tx_ctx_cnt;
+    }
+    if (hints->ep_attr->rx_ctx_cnt != 0) {
+        ep.rx_ctx_cnt = hints->ep_attr->rx_ctx_cnt;
     }
     if (hints->ep_attr->mem_tag_format != 0) {
         ep.mem_tag_format = hints->ep_attr->mem_tag_format;
@@ -213,8 +223,10 @@ void fill_domain(uint32_t version, const fi_info* hints, const port::Prospect& p
     domain.ep_cnt = 1024;
     domain.tx_ctx_cnt = 1024;
     domain.rx_ctx_cnt = 1024;
-    domain.max_ep_tx_ctx = 1;
-    domain.max_ep_rx_ctx = 1;
+    domain.max_ep_tx_ctx = kMaxContexts;
+    domain.max_ep_rx_ctx = kMaxContexts;
+    domain.max_ep_stx_ctx = 1024;
+    domain.max_ep_srx_ctx = 1024;
     domain.cntr_cnt = 1024;
     domain.mr_iov_limit = TW_IOV_LIMIT;
     domain.caps = kDomainCaps;
@@ -313,7 +325,7 @@ int make_info(uint32_t version, const char* node, const char* service, uint64_t 
     }
     const uint64_t caps =
         with_modifiers(hints != nullptr && hints->caps != 0 ? hints->caps : kAllCaps);
-    info->caps = caps | kDomainCaps;
+    info->caps = caps | FI_LOCAL_COMM | FI_REMOTE_COMM;
     info->mode = 0;
     info->addr_format = FI_SOCKADDR_IN;
     fill_contexts(hints, caps, info);

@@ -11,6 +11,7 @@ namespace tagwire::fi {
 
 inline constexpr size_t kQueueSize = 1024;  // of a context, at least
 inline constexpr size_t kRmaIovLimit = 8;
+inline constexpr size_t kMaxContexts = 256;  // of a scalable endpoint
 inline constexpr size_t kConnectDataSize = 256;
 inline constexpr size_t kOrderedSize = 64 * 1024;  // longer puts may pass each other
 // What arrives from one peer takes effect in the order in which it was posted; only long puts and

@@ -3,6 +3,7 @@
 // (`desc`) are ignored, since local memory needs no registration.
 #include <rdma/fi_errno.h>
 
+#include "lib/fi/deferred.h"
 #include "lib/fi/endpoint.h"
 #include "lib/fi/flags.h"
 #include "lib/fi/post.h"
@@ -10,48 +11,70 @@
 namespace tagwire::fi {
 namespace {
 
+template <class Message>
+ssize_t trigger_later(fid_ep* handle, const Message& msg, uint64_t flags, bool receive) {
+    if ((flags & ~(receive ? kReceiveCallFlags : kSendCallFlags)) != 0) {
+        return -FI_EINVAL;
+    }
+    auto& ep = object_of<Endpoint>(handle);
+    const Guard guard(*ep.domain);
+    Message plain = msg;
+    plain.addr = receive ? ep.source(msg.addr) : ep.dest(msg.addr);
+    return trigger(*ep.core, plain, flags, receive);
+}
+
 ssize_t tsend(fid_ep* ep, const void* buffer, size_t length, void*, fi_addr_t dest, uint64_t tag,
               void* context) {
-    return send(ep,
-                [&](Endpoint& e) { return tw_tsend(e.ep, buffer, length, dest, tag, context); });
+    return send(ep, [&](Endpoint& e) {
+        return tw_tsend(e.ep, buffer, length, e.dest(dest), tag, context);
+    });
 }
 
 ssize_t tsendv(fid_ep* ep, const iovec* iov, void**, size_t count, fi_addr_t dest, uint64_t tag,
                void* context) {
-    return send(ep, [&](Endpoint& e) { return tw_tsendv(e.ep, iov, count, dest, tag, context); });
+    return send(
+        ep, [&](Endpoint& e) { return tw_tsendv(e.ep, iov, count, e.dest(dest), tag, context); });
 }
 
 ssize_t tsendmsg(fid_ep* ep, const fi_msg_tagged* msg, uint64_t flags) {
+    if ((flags & FI_TRIGGER) != 0) [[unlikely]] {
+        return trigger_later(ep, *msg, flags & ~FI_TRIGGER, false);
+    }
     if ((flags & ~kSendCallFlags) != 0) {
         return -FI_EINVAL;
     }
-    const tw_msg_tagged core{.iov = msg->msg_iov,
-                             .iov_count = msg->iov_count,
-                             .addr = msg->addr,
-                             .tag = msg->tag,
-                             .ignore = 0,
-                             .context = msg->context,
-                             .data = msg->data};
     return send(
-        ep, [&](Endpoint& e) { return tw_tsendmsg(e.ep, &core, send_flags(flags)); },
+        ep,
+        [&](Endpoint& e) {
+            const tw_msg_tagged core{.iov = msg->msg_iov,
+                                     .iov_count = msg->iov_count,
+                                     .addr = e.dest(msg->addr),
+                                     .tag = msg->tag,
+                                     .ignore = 0,
+                                     .context = msg->context,
+                                     .data = msg->data};
+            return tw_tsendmsg(e.ep, &core, send_flags(flags));
+        },
         (flags & FI_MORE) != 0);
 }
 
 ssize_t tinject(fid_ep* ep, const void* buffer, size_t length, fi_addr_t dest, uint64_t tag) {
-    return send(ep, [&](Endpoint& e) { return tw_tinject(e.ep, buffer, length, dest, tag); });
+    return send(ep,
+                [&](Endpoint& e) { return tw_tinject(e.ep, buffer, length, e.dest(dest), tag); });
 }
 
 ssize_t tsenddata(fid_ep* ep, const void* buffer, size_t length, void*, uint64_t data,
                   fi_addr_t dest, uint64_t tag, void* context) {
     return send(ep, [&](Endpoint& e) {
-        return tw_tsenddata(e.ep, buffer, length, data, dest, tag, context);
+        return tw_tsenddata(e.ep, buffer, length, data, e.dest(dest), tag, context);
     });
 }
 
 ssize_t tinjectdata(fid_ep* ep, const void* buffer, size_t length, uint64_t data, fi_addr_t dest,
                     uint64_t tag) {
-    return send(ep,
-                [&](Endpoint& e) { return tw_tinjectdata(e.ep, buffer, length, data, dest, tag); });
+    return send(ep, [&](Endpoint& e) {
+        return tw_tinjectdata(e.ep, buffer, length, data, e.dest(dest), tag);
+    });
 }
 
 ssize_t trecv(fid_ep* ep, void* buffer, size_t length, void*, fi_addr_t source, uint64_t tag,
@@ -69,6 +92,9 @@ ssize_t trecvv(fid_ep* ep, const iovec* iov, void**, size_t count, fi_addr_t sou
 }
 
 ssize_t trecvmsg(fid_ep* ep, const fi_msg_tagged* msg, uint64_t flags) {
+    if ((flags & FI_TRIGGER) != 0) [[unlikely]] {
+        return trigger_later(ep, *msg, flags & ~FI_TRIGGER, true);
+    }
     if ((flags & ~kReceiveCallFlags) != 0) {
         return -FI_EINVAL;
     }
@@ -90,11 +116,12 @@ ssize_t trecvmsg(fid_ep* ep, const fi_msg_tagged* msg, uint64_t flags) {
 
 ssize_t send_plain(fid_ep* ep, const void* buffer, size_t length, void*, fi_addr_t dest,
                    void* context) {
-    return send(ep, [&](Endpoint& e) { return tw_send(e.ep, buffer, length, dest, context); });
+    return send(ep,
+                [&](Endpoint& e) { return tw_send(e.ep, buffer, length, e.dest(dest), context); });
 }
 
 ssize_t sendv(fid_ep* ep, const iovec* iov, void**, size_t count, fi_addr_t dest, void* context) {
-    return send(ep, [&](Endpoint& e) { return tw_sendv(e.ep, iov, count, dest, context); });
+    return send(ep, [&](Endpoint& e) { return tw_sendv(e.ep, iov, count, e.dest(dest), context); });
 }
 
 tw_msg to_core(const fi_msg& msg, tw_addr address) {
@@ -106,27 +133,35 @@ tw_msg to_core(const fi_msg& msg, tw_addr address) {
 }
 
 ssize_t sendmsg(fid_ep* ep, const fi_msg* msg, uint64_t flags) {
+    if ((flags & FI_TRIGGER) != 0) [[unlikely]] {
+        return trigger_later(ep, *msg, flags & ~FI_TRIGGER, false);
+    }
     if ((flags & ~kSendCallFlags) != 0) {
         return -FI_EINVAL;
     }
-    const tw_msg core = to_core(*msg, msg->addr);
     return send(
-        ep, [&](Endpoint& e) { return tw_sendmsg(e.ep, &core, send_flags(flags)); },
+        ep,
+        [&](Endpoint& e) {
+            const tw_msg core = to_core(*msg, e.dest(msg->addr));
+            return tw_sendmsg(e.ep, &core, send_flags(flags));
+        },
         (flags & FI_MORE) != 0);
 }
 
 ssize_t inject(fid_ep* ep, const void* buffer, size_t length, fi_addr_t dest) {
-    return send(ep, [&](Endpoint& e) { return tw_inject(e.ep, buffer, length, dest); });
+    return send(ep, [&](Endpoint& e) { return tw_inject(e.ep, buffer, length, e.dest(dest)); });
 }
 
 ssize_t senddata(fid_ep* ep, const void* buffer, size_t length, void*, uint64_t data,
                  fi_addr_t dest, void* context) {
-    return send(
-        ep, [&](Endpoint& e) { return tw_senddata(e.ep, buffer, length, data, dest, context); });
+    return send(ep, [&](Endpoint& e) {
+        return tw_senddata(e.ep, buffer, length, data, e.dest(dest), context);
+    });
 }
 
 ssize_t injectdata(fid_ep* ep, const void* buffer, size_t length, uint64_t data, fi_addr_t dest) {
-    return send(ep, [&](Endpoint& e) { return tw_injectdata(e.ep, buffer, length, data, dest); });
+    return send(
+        ep, [&](Endpoint& e) { return tw_injectdata(e.ep, buffer, length, data, e.dest(dest)); });
 }
 
 ssize_t recv(fid_ep* ep, void* buffer, size_t length, void*, fi_addr_t source, void* context) {
@@ -140,6 +175,9 @@ ssize_t recvv(fid_ep* ep, const iovec* iov, void**, size_t count, fi_addr_t sour
 }
 
 ssize_t recvmsg(fid_ep* ep, const fi_msg* msg, uint64_t flags) {
+    if ((flags & FI_TRIGGER) != 0) [[unlikely]] {
+        return trigger_later(ep, *msg, flags & ~FI_TRIGGER, true);
+    }
     if ((flags & ~kReceiveCallFlags) != 0) {
         return -FI_EINVAL;
     }

@@ -12,7 +12,11 @@ template <class Call>
 [[gnu::always_inline]] inline ssize_t send(fid_ep* handle, Call call, bool more = false) {
     auto& ep = object_of<Endpoint>(handle);
     const Guard guard(*ep.domain);
-    const int result = call(ep);
+    int result = call(ep);
+    if (result == -EINVAL && ep.core != nullptr && ep.core->av != nullptr &&
+        ep.core->av->catch_up()) [[unlikely]] {
+        result = call(ep);  // an address that another process has inserted
+    }
     if (result == 0) [[likely]] {
         if (!more) {
             ep.domain->posted();

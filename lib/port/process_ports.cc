@@ -82,6 +82,16 @@ uint32_t distinct_number(const Settings& settings, unsigned index) {
     return chosen + index;
 }
 
+// A wire on network devices has one port for each; on others any number finds room.
+unsigned ports_of(const Settings& settings) {
+    const std::string wire = wire_of(settings);
+    if (!wants_software(settings) || !wire.starts_with("netdev:")) {
+        return settings.workers;
+    }
+    const auto devices = static_cast<unsigned>(std::count(wire.begin(), wire.end(), ',') + 1);
+    return std::min(devices, settings.workers);
+}
+
 std::string mac_text(uint32_t number) {
     return fmt::format("02:54:57:{:02x}:{:02x}:{:02x}", number >> 16 & 0xff, number >> 8 & 0xff,
                        number & 0xff);
@@ -101,7 +111,7 @@ void start_eal(const Settings& settings) {
         attach_softcx({.library = settings.softcx,
                        .wire = wire_of(settings),
                        .mac = mac_text(distinct_number(settings, 0)),
-                       .devices = settings.workers});
+                       .devices = ports_of(settings)});
     }
     std::vector<std::string> given = words(settings.eal_args);
     given.insert(given.begin(), "tagwire");
@@ -112,7 +122,7 @@ void start_eal(const Settings& settings) {
         given.emplace_back("--log-level=*:error");
     }
     initialize_eal(complete_eal_arguments(
-        std::move(given), {.hugepage_bytes = uint64_t{1} << 30, .no_huge_megabytes = 1024}));
+        std::move(given), {.hugepage_bytes = uint64_t{1} << 30, .no_huge_megabytes = 2048}));
     // Runs the software device; does nothing without one. Usually the EAL knows it already.
     const int result = rte_vdev_init("softcx_step0", "");
     if (result != 0 && result != -EEXIST) {
@@ -207,10 +217,10 @@ std::unique_ptr<Lease> Lease::acquire(const Settings& settings) {
     while (index < all.slots.size() && all.slots[index].taken) {
         ++index;
     }
-    if (index >= settings.workers) {
-        throw Failure(fmt::format("all {} ports of this process are in use", settings.workers),
+    if (index >= ports_of(settings)) {
+        throw Failure(fmt::format("all {} ports of this process are in use", ports_of(settings)),
                       "TAGWIRE_WORKERS allows more; each takes one of the 32 ports of a software "
-                      "switch");
+                      "switch, or a network device of its own");
     }
     if (index == all.slots.size()) {
         const uint16_t mtu = mtu_of(settings);

@@ -53,7 +53,7 @@ const std::vector<Variable>& variables() {
          "largest IP packet in bytes (9000 on the software card's own wires, else the "
          "port's)"},
         {"PEER_TIMEOUT_MS", "silence after which a peer is dead (10000)"},
-        {"UNEXPECTED_MB", "memory for messages that nobody received yet, each worker (32)"},
+        {"UNEXPECTED_MB", "memory for messages that nobody received yet, each worker (128)"},
         {"MAX_OPERATIONS", "sends outstanding, and as many receives, each worker (16384)"},
         {"MAX_PEERS", "peers of a worker (1024)"},
         {"WORKERS", "workers, and ports, of one process at most (4)"},

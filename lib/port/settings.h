@@ -26,7 +26,7 @@ struct Settings {
     uint16_t udp_port = 18515;
     uint16_t mtu = 0;
     uint32_t peer_timeout_ms = 10000;
-    uint32_t unexpected_mb = 32;
+    uint32_t unexpected_mb = 128;
     uint32_t max_operations = 16384;
     uint32_t max_peers = 1024;
     uint32_t workers = 4;  // ports of this process at most

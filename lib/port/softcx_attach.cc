@@ -161,6 +161,26 @@ int collect(dl_phdr_info* info, size_t, void* argument) {
     return 0;
 }
 
+// Variables for the time in which softcx reads them. Programs that this one starts must not
+// inherit them: they would have this process's MAC address.
+class Variables {
+  public:
+    ~Variables() {
+        for (const char* name : set_) {
+            unsetenv(name);
+        }
+    }
+    void set(const char* name, const std::string& value) {
+        if (std::getenv(name) == nullptr) {
+            setenv(name, value.c_str(), 1);
+            set_.push_back(name);
+        }
+    }
+
+  private:
+    std::vector<const char*> set_;
+};
+
 std::string find_library(const std::string& named, const std::string& own_path) {
     if (!named.empty()) {
         return named;
@@ -188,13 +208,14 @@ void attach_softcx(const SoftcxSettings& settings) {
     if (softcx_is_here()) {
         return;
     }
+    Variables variables;
     if (!settings.wire.empty()) {
-        setenv("SOFTCX_WIRE", settings.wire.c_str(), 0);
+        variables.set("SOFTCX_WIRE", settings.wire);
     }
     if (!settings.mac.empty() && std::getenv("SOFTCX_NETDEV") == nullptr) {
-        setenv("SOFTCX_MAC", settings.mac.c_str(), 0);
+        variables.set("SOFTCX_MAC", settings.mac);
     }
-    setenv("SOFTCX_DEVICES", std::to_string(settings.devices).c_str(), 0);
+    variables.set("SOFTCX_DEVICES", std::to_string(settings.devices));
     std::string own_path;
     Walk walk{{}, own_base(&own_path)};
     const std::string library = find_library(settings.library, own_path);
@@ -212,6 +233,9 @@ void attach_softcx(const SoftcxSettings& settings) {
             calls.push_back({name, function});
         }
     }
+    // It reads its variables when it is first asked for something.
+    using Describe = const char* (*)();
+    reinterpret_cast<Describe>(dlsym(handle, "softcx_describe"))();
     dl_iterate_phdr(collect, &walk);
     for (const Object& object : walk.objects) {
         lead_to_softcx(object, calls);

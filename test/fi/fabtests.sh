@@ -62,26 +62,36 @@ meeting=${FABTESTS_MEETING:-127.0.0.1}
 # both PROGRAM ARGUMENTS: a server and a client.
 both() {
     local line="$*"
-    run_both "$line" "${1} -p tagwire -E ${*:2}" "${1} -p tagwire -E ${*:2} $meeting"
+    run_both "$line" "${1} -p tagwire -E ${*:2}" "${1} -p tagwire -E ${*:2} $meeting" ""
 }
 
 # The same, over the fabric alone.
 both_by_address() {
     local line="$* SERVER-ADDRESS"
-    run_both "$line" "${1} -p tagwire -s 10.99.0.1 ${*:2}" "${1} -p tagwire ${*:2} 10.99.0.1"
+    run_both "$line" "${1} -p tagwire -s 10.99.0.1 ${*:2}" "${1} -p tagwire ${*:2} 10.99.0.1" 10.99.0.1
 }
 
-# run_both NAME SERVER CLIENT
+# Until it listens on fabtests' TCP port (9228), or, if it meets its client on the fabric, for a while.
+wait_for_server() {
+    local i
+    for i in $(seq "${FABTESTS_PATIENCE:-20}"); do
+        sleep 0.1
+        kill -0 "$1" 2>/dev/null || return 0
+        "${server_space[@]}" grep -q ':240C [0-9A-F]*:0000 0A' /proc/net/tcp && return 0
+    done
+}
+
+# run_both NAME SERVER CLIENT SERVER-ADDRESS
 run_both() {
     local line=$1
     [[ $line =~ $pattern ]] || return 0
     # shellcheck disable=SC2086
-    TAGWIRE_IP=10.99.0.1 TAGWIRE_WIRE=$server_wire "${server_space[@]}" timeout "$limit" \
+    TAGWIRE_IP=$4 TAGWIRE_WIRE=$server_wire "${server_space[@]}" timeout "$limit" \
         $2 >"$logs/server" 2>&1 &
     local pid=$! client_status server_status
-    sleep "${FABTESTS_DELAY:-0.5}"
+    wait_for_server "$pid"
     # shellcheck disable=SC2086
-    TAGWIRE_IP=10.99.0.2 TAGWIRE_WIRE=$client_wire "${client_space[@]}" timeout "$limit" \
+    TAGWIRE_WIRE=$client_wire "${client_space[@]}" timeout "$limit" \
         $3 >"$logs/client" 2>&1
     client_status=$?
     wait "$pid"

@@ -21,7 +21,7 @@ Settings read(const std::map<std::string, std::string>& values) {
 TEST(Settings, DefaultsWithoutVariables) {
     const Settings settings = read({});
     EXPECT_EQ(settings.udp_port, 18515);
-    EXPECT_EQ(settings.unexpected_mb, 32u);
+    EXPECT_EQ(settings.unexpected_mb, 128u);
     EXPECT_TRUE(settings.ip.empty());
 }
 
