@@ -44,6 +44,16 @@ void add_flags(Cases& cases, const char* call, uint64_t allowed,
     }
 }
 
+// Where the library has it.
+template <typename Endpoint>
+void add_reset_of_a_peer(Cases& cases) {
+    if constexpr (requires(Endpoint * ep) { tw_ep_reset_peer(ep, tw_addr{}); }) {
+        cases.push_back({"tw_ep_reset_peer", "ep", -EINVAL, [](Objects& o) {
+                             return tw_ep_reset_peer(static_cast<Endpoint*>(nullptr), o.peer);
+                         }});
+    }
+}
+
 }  // namespace
 
 Cases worker_cases() {
@@ -410,6 +420,7 @@ Cases endpoint_cases() {
         {"tw_cancel", "not enabled", -TW_EOPBADSTATE,
          [](Objects& o) { return tw_cancel(o.idle, &o); }},
     };
+    add_reset_of_a_peer<tw_ep>(cases);
     add_flags(cases, "tw_ep_open",
               TW_COMPLETION | TW_INJECT | TW_INJECT_COMPLETE | TW_TRANSMIT_COMPLETE |
                   TW_DELIVERY_COMPLETE | TW_MATCH_COMPLETE,
