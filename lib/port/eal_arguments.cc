@@ -62,9 +62,9 @@ void choose_memory(EalArguments& eal, const EalMemory& memory) {
                                       megabytes(available), megabytes(memory.hugepage_bytes)));
 }
 
-// The main lcore floats over all allowed cores: two of these programs started alike
-// would otherwise both be pinned to the first one.
-void choose_cores(EalArguments& eal) {
+// The lcores float over all allowed cores: two of these programs started alike would
+// otherwise all be pinned to the first ones.
+void choose_cores(EalArguments& eal, uint32_t lcores) {
     if (has_option(eal.arguments, {"-l", "-c", "--lcores"})) {
         return;
     }
@@ -79,8 +79,14 @@ void choose_cores(EalArguments& eal) {
             list += fmt::format("{}{}", list.empty() ? "" : ",", cpu);
         }
     }
-    eal.arguments.push_back(fmt::format("--lcores=0@({})", list));
-    eal.choices.push_back(fmt::format("cores: one thread, on any of {}", list));
+    std::string option = "--lcores=";
+    for (uint32_t lcore = 0; lcore < lcores; ++lcore) {
+        option += fmt::format("{}{}@({})", lcore == 0 ? "" : ",", lcore, list);
+    }
+    eal.arguments.push_back(option);
+    eal.choices.push_back(lcores == 1
+                              ? fmt::format("cores: one thread, on any of {}", list)
+                              : fmt::format("cores: {} threads, on any of {}", lcores, list));
 }
 
 std::string first_mlx5_device() {
@@ -133,10 +139,11 @@ void choose_device(EalArguments& eal, const std::string& program) {
     eal.choices.push_back("port: net_mlx5raw0 on " + device);
 }
 
-EalArguments complete_eal_arguments(std::vector<std::string> given, const EalMemory& memory) {
+EalArguments complete_eal_arguments(std::vector<std::string> given, const EalMemory& memory,
+                                    uint32_t lcores) {
     EalArguments eal{std::move(given), {}};
     choose_memory(eal, memory);
-    choose_cores(eal);
+    choose_cores(eal, lcores);
     if (!has_option(eal.arguments, {"--log-level"})) {
         // What the drivers tell at information level is in the path that this program prints.
         eal.arguments.emplace_back("--log-level=lib.eal:warning");

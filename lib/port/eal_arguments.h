@@ -21,8 +21,9 @@ struct EalMemory {
 };
 
 // Chooses the memory (hugepages, or --no-huge), the cores, and the log level where `given` says
-// nothing about them; given[0] is the program.
-EalArguments complete_eal_arguments(std::vector<std::string> given, const EalMemory& memory = {});
+// nothing about them; given[0] is the program. `lcores`: threads, the main one among them.
+EalArguments complete_eal_arguments(std::vector<std::string> given, const EalMemory& memory = {},
+                                    uint32_t lcores = 1);
 
 // The device, too: an mlx5 RDMA device. `program` is for the remedy when there is none (Failure).
 void choose_device(EalArguments& eal, const std::string& program);
