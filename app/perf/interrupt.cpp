@@ -9,8 +9,8 @@ volatile std::sig_atomic_t g_interrupted = 0;
 
 namespace {
 
-void on_signal(int) {
-    g_interrupted = 1;
+void on_signal(int signal) {
+    g_interrupted = signal;
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 
 namespace tagwire::perf {
 
-extern volatile std::sig_atomic_t g_interrupted;
+extern volatile std::sig_atomic_t g_interrupted;  // the signal's number; 0: none
 
 void install_interrupt_handlers();
 
