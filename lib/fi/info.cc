@@ -29,7 +29,7 @@ constexpr uint64_t kTransmitCaps = kMessageCaps | kRemoteCaps | FI_SEND | FI_REA
                                    FI_FENCE | FI_NAMED_RX_CTX | FI_TRIGGER;
 constexpr uint64_t kReceiveCaps = kMessageCaps | kRemoteCaps | FI_RECV | FI_REMOTE_READ |
                                   FI_REMOTE_WRITE | FI_MULTI_RECV | FI_DIRECTED_RECV | FI_SOURCE |
-                                  FI_NAMED_RX_CTX | FI_RMA_EVENT;
+                                  FI_RMA_EVENT;
 constexpr uint64_t kAllCaps = kTransmitCaps | kReceiveCaps | kDomainCaps;
 
 constexpr uint64_t kTransmitFlags = FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE |
