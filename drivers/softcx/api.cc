@@ -56,7 +56,7 @@ extern "C" {
 
 SOFTCX_EXPORT int softcx_step(void) {
     // A client that steps from inside a step would find the device locked by itself.
-    static thread_local bool stepping = false;
+    [[gnu::tls_model("initial-exec")]] static thread_local bool stepping = false;
     softcx::Machine* machine = softcx::machine_if_any();
     if (machine == nullptr || stepping || machine->stopping.load(std::memory_order_acquire))
         return 0;

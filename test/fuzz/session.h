@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <mutex>
 #include <vector>
 
 #include "drivers/softcx/engine.h"

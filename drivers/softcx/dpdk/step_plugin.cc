@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // An EAL plugin that lets DPDK's polling threads run softcx. It wraps dev_start of
-// the ports that stand on an RDMA device and adds a callback per queue, which ethdev
-// calls at each burst, an empty one too. The driver does not know that its device is
-// no hardware, and softcx does not know DPDK: what joins them is one symbol.
+// the ports that stand on an RDMA device and puts itself around their bursts: the device
+// runs before each receive burst, which so finds what has just arrived, and after each
+// send burst, as a card begins to send when the doorbell rings. The driver does not know
+// that its device is no hardware, and softcx does not know DPDK: what joins them is one
+// symbol.
 //
 // Without softcx in the process the plugin does nothing.
 #include <bus_vdev_driver.h>
@@ -11,12 +13,10 @@
 #include <rte_common.h>
 #include <rte_devargs.h>
 #include <rte_log.h>
-#include <rte_malloc.h>
 
 #include <array>
-#include <cerrno>
 #include <string_view>
-#include <vector>
+#include <utility>
 
 namespace {
 
@@ -28,86 +28,90 @@ int log_type;
 using StepFunction = int (*)();
 StepFunction run_device = nullptr;
 
-// A burst of an RX queue has run the device since the last TX burst of this thread.
-thread_local bool stepped_by_rx = false;
-
 struct WrappedPort {
     const eth_dev_ops* original = nullptr;
     eth_dev_ops ops = {};
-    std::vector<const rte_eth_rxtx_callback*> rx;
-    std::vector<const rte_eth_rxtx_callback*> tx;
+    eth_rx_burst_t rx = nullptr;  // the driver's own
+    eth_tx_burst_t tx = nullptr;
 };
 std::array<WrappedPort, RTE_MAX_ETHPORTS> ports;
 
-uint16_t after_rx_burst(uint16_t, uint16_t, rte_mbuf**, uint16_t count, uint16_t, void*) {
+// A burst function is given its queue and nothing that tells the port: one for each port.
+template <size_t kPort>
+uint16_t rx_burst(void* queue, rte_mbuf** packets, uint16_t count) {
     run_device();
-    stepped_by_rx = true;
-    return count;
+    return ports[kPort].rx(queue, packets, count);
 }
 
-// A thread that receives too has run the device already; one that only sends has not.
-uint16_t before_tx_burst(uint16_t, uint16_t, rte_mbuf**, uint16_t count, void*) {
-    if (!stepped_by_rx) {
-        run_device();
-    }
-    stepped_by_rx = false;
-    return count;
+template <size_t kPort>
+uint16_t tx_burst(void* queue, rte_mbuf** packets, uint16_t count) {
+    const uint16_t sent = ports[kPort].tx(queue, packets, count);
+    run_device();
+    return sent;
 }
 
-void remove_callbacks(uint16_t port_id) {
-    WrappedPort& port = ports[port_id];
-    for (uint16_t i = 0; i < port.rx.size(); ++i) {
-        rte_eth_remove_rx_callback(port_id, i, port.rx[i]);
-        rte_free(const_cast<rte_eth_rxtx_callback*>(port.rx[i]));
-    }
-    for (uint16_t i = 0; i < port.tx.size(); ++i) {
-        rte_eth_remove_tx_callback(port_id, i, port.tx[i]);
-        rte_free(const_cast<rte_eth_rxtx_callback*>(port.tx[i]));
-    }
-    port.rx.clear();
-    port.tx.clear();
+template <size_t... kPorts>
+constexpr auto rx_bursts_of(std::index_sequence<kPorts...>) {
+    return std::array<eth_rx_burst_t, sizeof...(kPorts)>{rx_burst<kPorts>...};
 }
+template <size_t... kPorts>
+constexpr auto tx_bursts_of(std::index_sequence<kPorts...>) {
+    return std::array<eth_tx_burst_t, sizeof...(kPorts)>{tx_burst<kPorts>...};
+}
+constexpr auto kRxBursts = rx_bursts_of(std::make_index_sequence<RTE_MAX_ETHPORTS>{});
+constexpr auto kTxBursts = tx_bursts_of(std::make_index_sequence<RTE_MAX_ETHPORTS>{});
 
-bool add_callbacks(const rte_eth_dev* dev) {
+// ethdev copies dev's burst functions for the data path when dev_start has returned.
+void wrap_bursts(rte_eth_dev* dev) {
     const uint16_t port_id = dev->data->port_id;
     WrappedPort& port = ports[port_id];
-    for (uint16_t i = 0; i < dev->data->nb_rx_queues; ++i) {
-        const auto* callback = rte_eth_add_rx_callback(port_id, i, after_rx_burst, nullptr);
-        if (callback == nullptr) {
-            return false;
-        }
-        port.rx.push_back(callback);
+    port.rx = std::exchange(dev->rx_pkt_burst, kRxBursts[port_id]);
+    port.tx = std::exchange(dev->tx_pkt_burst, kTxBursts[port_id]);
+}
+
+void unwrap_bursts(rte_eth_dev* dev) {
+    const uint16_t port_id = dev->data->port_id;
+    const WrappedPort& port = ports[port_id];
+    if (dev->rx_pkt_burst == kRxBursts[port_id]) {
+        dev->rx_pkt_burst = port.rx;
     }
-    for (uint16_t i = 0; i < dev->data->nb_tx_queues; ++i) {
-        const auto* callback = rte_eth_add_tx_callback(port_id, i, before_tx_burst, nullptr);
-        if (callback == nullptr) {
-            return false;
-        }
-        port.tx.push_back(callback);
+    if (dev->tx_pkt_burst == kTxBursts[port_id]) {
+        dev->tx_pkt_burst = port.tx;
     }
-    return true;
 }
 
 int start_port(rte_eth_dev* dev) {
-    const uint16_t port_id = dev->data->port_id;
-    const int result = ports[port_id].original->dev_start(dev);
-    if (result != 0) {
-        return result;
+    const int result = ports[dev->data->port_id].original->dev_start(dev);
+    if (result == 0) {
+        wrap_bursts(dev);
     }
-    if (!add_callbacks(dev)) {
-        remove_callbacks(port_id);
-        rte_log(RTE_LOG_ERR, log_type,
-                "softcx_step: no callback on port %u: nothing would run it\n", port_id);
-        ports[port_id].original->dev_stop(dev);
-        return -ENOMEM;
-    }
-    return 0;
+    return result;
 }
 
 int stop_port(rte_eth_dev* dev) {
-    const uint16_t port_id = dev->data->port_id;
-    remove_callbacks(port_id);
-    return ports[port_id].original->dev_stop(dev);
+    unwrap_bursts(dev);
+    return ports[dev->data->port_id].original->dev_stop(dev);
+}
+
+// Drivers compare dev's burst functions with their own to tell which one is in use.
+int rx_burst_mode(rte_eth_dev* dev, uint16_t queue, rte_eth_burst_mode* mode) {
+    const bool started = dev->data->dev_started != 0;
+    unwrap_bursts(dev);
+    const int result = ports[dev->data->port_id].original->rx_burst_mode_get(dev, queue, mode);
+    if (started) {
+        wrap_bursts(dev);
+    }
+    return result;
+}
+
+int tx_burst_mode(rte_eth_dev* dev, uint16_t queue, rte_eth_burst_mode* mode) {
+    const bool started = dev->data->dev_started != 0;
+    unwrap_bursts(dev);
+    const int result = ports[dev->data->port_id].original->tx_burst_mode_get(dev, queue, mode);
+    if (started) {
+        wrap_bursts(dev);
+    }
+    return result;
 }
 
 // The bus names the driver only after the probe that we are in; the device's name
@@ -135,6 +139,8 @@ int on_new_port(uint16_t port_id, rte_eth_event_type, void*, void*) {
     port.ops = *dev->dev_ops;
     port.ops.dev_start = start_port;
     port.ops.dev_stop = stop_port;
+    port.ops.rx_burst_mode_get = port.ops.rx_burst_mode_get != nullptr ? rx_burst_mode : nullptr;
+    port.ops.tx_burst_mode_get = port.ops.tx_burst_mode_get != nullptr ? tx_burst_mode : nullptr;
     dev->dev_ops = &port.ops;
     rte_log(RTE_LOG_DEBUG, log_type, "softcx_step: port %u is run by its polling threads\n",
             port_id);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The calls of the seam (engine.h).
 #include <ctime>
+#include <mutex>
 
 #include "drivers/softcx/engine.h"
 #include "drivers/softcx/engine/completion.h"

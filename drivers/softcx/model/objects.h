@@ -12,9 +12,10 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
+
+#include "drivers/softcx/model/device_lock.h"
 
 namespace softcx {
 
@@ -244,7 +245,7 @@ struct Port {
 };
 
 struct Device {
-    std::recursive_mutex mutex;
+    DeviceLock mutex;
     std::string name;  // mlx5_0
     uint32_t index = 0;
     uint64_t node_guid = 0;

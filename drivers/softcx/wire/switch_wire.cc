@@ -126,10 +126,13 @@ std::span<const uint8_t> SwitchWire::receive() noexcept {
 // The others first, the present one last.
 std::span<const uint8_t> SwitchWire::next_source(uint64_t sources) noexcept {
     turn_ = 0;
-    for (uint32_t i = 1; i <= kSwitchPorts; ++i) {
-        const uint32_t candidate = (source_ + i) % kSwitchPorts;
-        if ((sources >> candidate & 1) == 0)
-            continue;
+    // Bit i stands for the port i + 1 places behind the present one.
+    const uint32_t first = source_ + 1;
+    static_assert(kSwitchPorts == 32);
+    for (uint32_t left = std::rotr(static_cast<uint32_t>(sources), static_cast<int>(first));
+         left != 0; left &= left - 1) {
+        const uint32_t candidate =
+            (first + static_cast<uint32_t>(std::countr_zero(left))) % kSwitchPorts;
         FrameConsumer& consumer = consumers_[candidate];
         if (!consumer.is_open())
             consumer = segment_->open_consumer(candidate);
