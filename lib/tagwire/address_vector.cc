@@ -102,25 +102,23 @@ uint32_t AddressVector::find_key(transport::KeyDigest key) const {
 
 }  // namespace tagwire
 
-namespace {
+namespace tagwire {
 
-// 0, or why the vector cannot hold the address.
-int check_insert(const tw_av& av, const tw_address& address) {
-    using namespace tagwire;
+int check_peer_address(const Worker& worker, const tw_address& address, const char* call) {
     if (const int error = check_address(address); error != 0) {
         return error;
     }
     if (address.endpoint == TW_EP_ANY) {
-        return refuse(EINVAL, "tw_av_insert: the address names no endpoint");
+        return fail(EINVAL, "%s: the address names no endpoint", call);
     }
-    if (address.family != static_cast<uint8_t>(av.worker().address().family)) {
-        return fail(EAFNOSUPPORT, "tw_av_insert: an IPv%u address, but the worker has IPv%u",
-                    address.family, static_cast<unsigned>(av.worker().address().family));
+    if (address.family != static_cast<uint8_t>(worker.address().family)) {
+        return fail(EAFNOSUPPORT, "%s: an IPv%u address, but the worker has IPv%u", call,
+                    address.family, static_cast<unsigned>(worker.address().family));
     }
     return 0;
 }
 
-}  // namespace
+}  // namespace tagwire
 
 int tw_av_open(tw_worker* worker, tw_av** av) {
     using namespace tagwire;
@@ -154,7 +152,7 @@ int tw_av_insert(tw_av* av, const tw_address* address, tw_addr* index) {
     if (av == nullptr || address == nullptr || index == nullptr) {
         return refuse(EINVAL, "tw_av_insert: av, address and index cannot be NULL");
     }
-    if (const int error = check_insert(*av, *address); error != 0) {
+    if (const int error = check_peer_address(av->worker(), *address, "tw_av_insert"); error != 0) {
         return error;
     }
     const Guard guard(av->worker());
@@ -169,7 +167,8 @@ int tw_av_insert_with_key(tw_av* av, const tw_address* address, tw_addr key_inde
     if (av == nullptr || address == nullptr || index == nullptr) {
         return refuse(EINVAL, "tw_av_insert_with_key: av, address and index cannot be NULL");
     }
-    if (const int error = check_insert(*av, *address); error != 0) {
+    if (const int error = check_peer_address(av->worker(), *address, "tw_av_insert_with_key");
+        error != 0) {
         return error;
     }
     const Guard guard(av->worker());

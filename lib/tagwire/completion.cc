@@ -68,7 +68,7 @@ void Endpoint::complete(ReceiveRequest& request, const Arrival& arrival, int sta
     }
 }
 
-void Endpoint::complete_cancelled(ReceiveRequest& request) noexcept {
+void Endpoint::complete_cancelled(ReceiveRequest& request, int error) noexcept {
     Completion& completion = receive_cq_->write();
     completion = {};
     completion.entry.context = request.context;
@@ -77,9 +77,9 @@ void Endpoint::complete_cancelled(ReceiveRequest& request) noexcept {
         (request.multi ? TW_MULTI_RECV : uint64_t{0});
     completion.entry.buffer = request.buffer;
     completion.entry.source = TW_ADDR_NOTAVAIL;
-    completion.error = ECANCELED;
+    completion.error = error;
     ++worker_.counters().receive_errors;
-    count(Counted::kReceive, ECANCELED);
+    count(Counted::kReceive, error);
     worker_.receives().release(&request);
 }
 

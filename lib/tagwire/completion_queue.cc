@@ -26,6 +26,8 @@ const char* describe(const Completion& completion) {
                    "version";
         case EKEYREJECTED:
             return "the peer's endpoint does not have this authorization key";
+        case ESHUTDOWN:
+            return "the peer shut the connection down before a message for it came";
         case ENOMSG:
             return "no message that the peek asks for is here";
         case ENOKEY:

@@ -8,8 +8,10 @@
 #include "lib/tagwire/attributes.h"
 #include "lib/tagwire/auth_key.h"
 #include "lib/tagwire/calls.h"
+#include "lib/tagwire/connection.h"
 #include "lib/tagwire/error.h"
 #include "lib/tagwire/guard.h"
+#include "lib/tagwire/passive_endpoint.h"
 
 namespace tagwire {
 
@@ -32,9 +34,46 @@ Endpoint::Endpoint(Worker& worker, uint16_t number, const tw_ep_attr& attr)
       tx_flags_(attr.tx_flags),
       rx_flags_(attr.rx_flags),
       key_(attr.auth_key != nullptr ? digest_of(attr.auth_key, attr.auth_key_size)
-                                    : transport::kNoKey) {}
+                                    : transport::kNoKey) {
+    if (attr.type == TW_EP_MSG) {
+        connection_ = std::make_unique<Connection>(*this, attr.request);
+        if (attr.request != nullptr && attr.auth_key == nullptr) {
+            key_ = attr.request->pep->key();
+        }
+        no_addresses_.emplace(worker);
+        av_ = &*no_addresses_;
+    }
+}
+
+Endpoint::~Endpoint() = default;
+
+bool Endpoint::takes(transport::PeerId peer) const {
+    return connection_ == nullptr || connection_->takes(peer);
+}
+
+void Endpoint::connected_to(transport::PeerId peer) {
+    peers_.assign(1, peer);
+}
+
+void Endpoint::disconnected(transport::PeerId peer, int error) noexcept {
+    can_send_ = can_receive_ = false;
+    peers_.clear();
+    worker_.forget_peer(peer);
+    if (enabled_) {
+        abandon_receives(error);
+    }
+}
+
+void Endpoint::drop_messages() noexcept {
+    if (enabled_) {
+        abandon_messages();
+    }
+}
 
 int Endpoint::bind(AddressVector& av) {
+    if (connection_ != nullptr) {
+        return refuse(EINVAL, "tw_ep_bind_av: a connected endpoint needs no address vector");
+    }
     if (enabled_) {
         return refuse(TW_EOPBADSTATE, "tw_ep_bind_av: the endpoint is enabled already");
     }
@@ -156,7 +195,8 @@ int Endpoint::enable() {
     for (const transport::KeyDigest key : av_->keys()) {
         allow_key(key);
     }
-    enabled_ = true;
+    enabled_ = can_receive_ = true;
+    can_send_ = connection_ == nullptr;
     return 0;
 }
 
@@ -217,12 +257,17 @@ int Endpoint::close() {
         if (sends_ != 0 || accepting_ != 0) {
             return close_busy();
         }
+    }
+    if (connection_ != nullptr && connection_->close() != 0) {
+        return close_busy();
+    }
+    if (enabled_) {
         abandon_messages();
         worker_.remote_memory().closing(*this);
         if (const int error = worker_.transport().close_endpoint(number_); error != 0) {
             return close_busy();
         }
-        abandon_receives();
+        abandon_receives(ECANCELED);
     }
     worker_.counters().closed += match_counters();
     worker_.remove_endpoint(number_);
@@ -254,13 +299,10 @@ MatchCounters Endpoint::match_counters() const {
     return sum;
 }
 
-void Endpoint::abandon_receives() {
+void Endpoint::abandon_receives(int error) {
     for (Side& side : sides_) {
         for (const match::Slot slot : side.posted->slots()) {
-            ReceiveRequest& request = worker_.receives()[slot];
-            unpost(request, side);
-            request.cancelled = true;
-            complete_cancelled(request);
+            take_back(worker_.receives()[slot], error);
         }
     }
 }
@@ -314,22 +356,20 @@ int tw_ep_open(tw_worker* worker, const tw_ep_attr* attr, tw_ep** ep) {
     if ((wanted.rx_flags & ~(TW_COMPLETION | TW_MULTI_RECV)) != 0) {
         return refuse(EINVAL, "tw_ep_open: rx_flags are TW_COMPLETION and TW_MULTI_RECV");
     }
-    if (wanted.auth_key_size > TW_AUTH_KEY_MAX ||
-        (wanted.auth_key == nullptr) != (wanted.auth_key_size == 0)) {
-        return refuse(EINVAL,
-                      "tw_ep_open: auth_key has 1 to TW_AUTH_KEY_MAX (64) bytes, or is NULL with "
-                      "auth_key_size 0");
+    if (const int error = check_auth_key(wanted.auth_key, wanted.auth_key_size); error != 0) {
+        return error;
+    }
+    if (wanted.type > TW_EP_MSG || (wanted.type == TW_EP_RDM && wanted.request != nullptr)) {
+        return refuse(EINVAL, "tw_ep_open: type is TW_EP_RDM or, also with request, TW_EP_MSG");
     }
     const Guard guard(*worker);
     uint16_t number = wanted.endpoint;
-    if (number == TW_EP_ANY) {
-        number = worker->free_endpoint_number();
+    if (const int error = worker->choose_endpoint_number(&number); error != 0) {
+        return error;
     }
-    if (number == TW_EP_ANY) {
-        return refuse(ENOSPC, "tw_ep_open: the worker has 65535 endpoints already");
-    }
-    if (worker->endpoint(number) != nullptr) {
-        return fail(EADDRINUSE, "tw_ep_open: the worker has an endpoint %u already", number);
+    if (wanted.request != nullptr &&
+        worker->connections().find_waiting(wanted.request) == nullptr) {
+        return refuse(EINVAL, "tw_ep_open: the request was answered, or is of another worker");
     }
     return guarded([&] {
         auto opened = std::make_unique<tw_ep>(*worker, number, wanted);

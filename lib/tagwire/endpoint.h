@@ -8,6 +8,7 @@
 //   multi_receive.cc  receives of many messages
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -28,9 +29,12 @@ namespace tagwire {
 enum class Counted : uint8_t { kSend, kReceive, kRead, kWrite, kRemoteRead, kRemoteWrite };
 inline constexpr size_t kCountedEvents = 6;
 
+class Connection;
+
 class Endpoint {
   public:
     Endpoint(Worker& worker, uint16_t number, const tw_ep_attr& attr);
+    ~Endpoint();
 
     // Lifecycle (endpoint.cc).
     int bind(AddressVector& av);
@@ -74,6 +78,17 @@ class Endpoint {
         }
     }
 
+    // Of a connected endpoint; else nullptr.
+    Connection* connection() const { return connection_.get(); }
+    void connected_to(transport::PeerId peer);
+    void allow_sends() { can_send_ = true; }
+    // Nothing can be posted any more, posted receives end with `error`, and what the peer still
+    // sends is refused.
+    void disconnected(transport::PeerId peer, int error) noexcept;
+    void drop_messages() noexcept;
+    // Whether the peer's messages are for this endpoint.
+    bool takes(transport::PeerId peer) const;
+
     // 0 and the peer of an address, or a negative errno.
     int peer_for(tw_addr address, transport::PeerId* peer) noexcept;
 
@@ -110,13 +125,15 @@ class Endpoint {
 
     // endpoint.cc
     int close_busy() const;
-    void abandon_receives();
+    void abandon_receives(int error);
     void abandon_messages();
 
     // send.cc
     int open_peer(tw_addr address, transport::PeerId* peer) noexcept;
 
     // receive.cc
+    int check_receive(const ReceiveCall& call) noexcept;
+    void take_back(ReceiveRequest& request, int error) noexcept;
     int source_for(const ReceiveCall& call, uint32_t* source) noexcept;
     int post(ReceiveRequest& request, Side& side, const ReceiveCall& call,
              uint32_t source) noexcept;
@@ -147,7 +164,7 @@ class Endpoint {
 
     // completion.cc
     void complete(ReceiveRequest& request, const Arrival& arrival, int status) noexcept;
-    void complete_cancelled(ReceiveRequest& request) noexcept;
+    void complete_cancelled(ReceiveRequest& request, int error) noexcept;
     void write_sent(SendRequest& request, int status) noexcept;
     void fill(Completion& completion, void* context, const Arrival& arrival) noexcept;
 
@@ -156,6 +173,8 @@ class Endpoint {
     CompletionQueue* receive_cq_ = nullptr;
     CompletionCounter* counters_[kCountedEvents] = {};
     bool enabled_ = false;
+    bool can_send_ = false;  // enabled and, if it is a connected one, connected
+    bool can_receive_ = false;
     uint16_t number_;
     uint32_t sends_ = 0;      // not completed
     uint32_t accepting_ = 0;  // receives matched and not completed
@@ -171,6 +190,8 @@ class Endpoint {
     AddressVector* av_ = nullptr;
     transport::KeyDigest key_;
     uint32_t min_multi_receive_ = 64;
+    std::unique_ptr<Connection> connection_;
+    std::optional<AddressVector> no_addresses_;  // in place of one, when it is a connected one
 };
 
 }  // namespace tagwire

@@ -23,6 +23,8 @@ const char* describe(int error) {
             return "not possible in this state of the object";
         case TW_EAVAIL:
             return "the next completion is an error: read it with tw_cq_readerr";
+        case TW_ENOEQ:
+            return "the endpoint has no event queue";
         case TW_ENOCQ:
             return "the endpoint has no completion queue";
         case TW_ETRUNC:

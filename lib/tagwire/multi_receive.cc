@@ -93,8 +93,8 @@ void Endpoint::part_ended(ReceiveRequest& multi, Completion* completion) noexcep
 }
 
 void Endpoint::release_multi(ReceiveRequest& multi, Completion* completion) noexcept {
-    if (multi.cancelled) {
-        complete_cancelled(multi);
+    if (multi.cancelled != 0) {
+        complete_cancelled(multi, multi.cancelled);
         return;
     }
     if (completion != nullptr && completion->error == 0) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A receive is posted, or cancelled.
+#include "lib/tagwire/connection.h"
 #include "lib/tagwire/endpoint.h"
 #include "lib/tagwire/error.h"
 #include "lib/tagwire/iov.h"
@@ -7,8 +8,10 @@
 namespace tagwire {
 
 int Endpoint::receive(const ReceiveCall& call) noexcept {
-    if (!enabled_) [[unlikely]] {
-        return refuse(TW_EOPBADSTATE, "the endpoint is not enabled: call tw_ep_enable first");
+    if (!can_receive_) [[unlikely]] {
+        if (const int error = check_receive(call); error != 0) {
+            return error;
+        }
     }
     if (blocked()) [[unlikely]] {
         resume();
@@ -57,11 +60,23 @@ int Endpoint::receive(const ReceiveCall& call) noexcept {
     return post(*request, side_of(call.kind), call, source);
 }
 
+// After the end of a connection only what came before it can be received.
+int Endpoint::check_receive(const ReceiveCall& call) noexcept {
+    if (!enabled_) {
+        return refuse(TW_EOPBADSTATE, "the endpoint is not enabled: call tw_ep_enable first");
+    }
+    const bool looks = (call.flags & (TW_PEEK | TW_CLAIM | TW_DISCARD)) != 0;
+    const bool left = (call.flags & TW_MULTI_RECV) == 0 &&
+                      side_of(call.kind).unexpected->find(call.tag, call.ignore,
+                                                          match::kAnySource) != match::kNone;
+    return connection_->ended_by_peer() && (looks || left) ? 0 : connection_->refuse_receive();
+}
+
 // Everything that can fail has been done.
 int Endpoint::post(ReceiveRequest& request, Side& side, const ReceiveCall& call,
                    uint32_t source) noexcept {
     if (request.multi) [[unlikely]] {
-        request.cancelled = false;
+        request.cancelled = 0;
         request.hungry = false;
         request.filling = 0;
         request.least = min_multi_receive_;
@@ -107,7 +122,7 @@ int Endpoint::source_for(const ReceiveCall& call, uint32_t* source) noexcept {
         *source = match::key_group(key);
         return 0;
     }
-    if (call.source == TW_ADDR_UNSPEC) {
+    if (call.source == TW_ADDR_UNSPEC || connection_ != nullptr) {
         *source = match::kAnySource;
         return 0;
     }
@@ -134,16 +149,20 @@ int Endpoint::cancel(void* context) noexcept {
     if (request == nullptr) {
         return refuse(ENOENT, "no receive with that context is posted; a matched one completes");
     }
-    unpost(*request, side_of(*request));
-    if (!request->multi) {
-        complete_cancelled(*request);
-        return 0;
-    }
-    request->cancelled = true;
-    if (request->filling == 0) {
-        release_multi(*request, nullptr);
-    }
+    take_back(*request, ECANCELED);
     return 0;
+}
+
+void Endpoint::take_back(ReceiveRequest& request, int error) noexcept {
+    unpost(request, side_of(request));
+    if (!request.multi) {
+        complete_cancelled(request, error);
+        return;
+    }
+    request.cancelled = error;
+    if (request.filling == 0) {
+        release_multi(request, nullptr);
+    }
 }
 
 }  // namespace tagwire

@@ -35,7 +35,7 @@ struct ReceiveRequest {
     bool silent;  // success has no completion
     bool untagged;
     bool multi;
-    bool cancelled;    // a multi-receive, before its last message was placed
+    int cancelled;     // a multi-receive, before its last message was placed: with this errno
     bool hungry;       // in the list of those that wait for room in the completion queue
     uint32_t filling;  // messages on their way into a multi-receive
     uint32_t least;    // a multi-receive with less space than this is released

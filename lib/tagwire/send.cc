@@ -3,6 +3,7 @@
 // before the first change.
 #include <cinttypes>
 
+#include "lib/tagwire/connection.h"
 #include "lib/tagwire/endpoint.h"
 #include "lib/tagwire/error.h"
 #include "lib/tagwire/iov.h"
@@ -43,8 +44,10 @@ uint8_t header_flags(uint64_t flags) {
 }  // namespace
 
 int Endpoint::send(const SendCall& call) noexcept {
-    if (!enabled_) [[unlikely]] {
-        return refuse(TW_EOPBADSTATE, "the endpoint is not enabled: call tw_ep_enable first");
+    if (!can_send_) [[unlikely]] {
+        return enabled_
+                   ? connection_->refuse_send()
+                   : refuse(TW_EOPBADSTATE, "the endpoint is not enabled: call tw_ep_enable first");
     }
     SendRequest* request = worker_.sends().acquire();
     if (request == nullptr) [[unlikely]] {
@@ -117,6 +120,13 @@ int Endpoint::peer_for(tw_addr address, PeerId* peer) noexcept {
 }
 
 int Endpoint::open_peer(tw_addr address, PeerId* peer) noexcept {
+    if (connection_ != nullptr) {  // whatever the address
+        if (peers_.empty()) {
+            return connection_->refuse_send();
+        }
+        *peer = peers_.front();
+        return 0;
+    }
     const AddressVector::Entry* remote = av_->lookup(address);
     if (remote == nullptr) {
         return fail(EINVAL, "address %" PRIu64 " is not in the endpoint's address vector", address);

@@ -26,6 +26,9 @@ int Worker::progress() noexcept {
     if (stalled_ != nullptr) [[unlikely]] {
         stalled_->resume();
     }
+    if (connections_.has_live()) [[unlikely]] {
+        connections_.turn();
+    }
     activity_ += count;
     return static_cast<int>(count);
 }
@@ -65,8 +68,10 @@ void Worker::handle(const Event& event) {
         case EventType::kReceiveDone:
             receive_done(event);
             break;
-        case EventType::kPeerUp:
         case EventType::kPeerDown:
+            connections_.peer_down(event.peer, event.status);
+            break;
+        case EventType::kPeerUp:
             break;  // the transport ends each operation with an event of its own, and counts
     }
 }
@@ -83,8 +88,19 @@ void Worker::message_arrived(IncomingMessage& message) {
         handler_of(kind)->arrived(*endpoint, message);
         return;
     }
-    ++counters_.unwanted;
-    transport_->refuse(message, EOPNOTSUPP);
+    if (kind == MessageKind::kConnection) {
+        connections_.arrived(message);
+        return;
+    }
+    refuse_unwanted(message);
+}
+
+void Worker::refuse_unwanted(IncomingMessage& message) {
+    const uint16_t number = transport_->local_endpoint_of(transport::peer_of(message));
+    const Endpoint* const local = endpoint(number);
+    const bool foreign = local != nullptr && local->connection() != nullptr;
+    ++(foreign ? counters_.foreign : counters_.unwanted);
+    transport_->refuse(message, foreign ? ENOTCONN : EOPNOTSUPP);
 }
 
 void Worker::message_lost(IncomingMessage& message, int status) {
@@ -140,19 +156,24 @@ uint64_t Worker::deadline() const {
     });
     return ready || (stalled_ != nullptr && stalled_->can_resume())
                ? clock_->now_ns()
-               : transport_->next_deadline_ns();
+               : std::min(transport_->next_deadline_ns(), connections_.deadline());
 }
 
 uint64_t Worker::received_frames() const {
     return transport_->counters()[transport::Counter::rx_frames];
 }
 
-uint16_t Worker::free_endpoint_number() const {
-    uint32_t number = 0;
-    while (number < TW_EP_ANY && endpoint(static_cast<uint16_t>(number)) != nullptr) {
-        ++number;
+int Worker::choose_endpoint_number(uint16_t* number) const {
+    if (*number != TW_EP_ANY) {
+        return has_number(*number)
+                   ? fail(EADDRINUSE, "the worker has an endpoint %u already", *number)
+                   : 0;
     }
-    return static_cast<uint16_t>(number);
+    *number = 0;
+    while (*number < TW_EP_ANY && has_number(*number)) {
+        ++*number;
+    }
+    return *number < TW_EP_ANY ? 0 : refuse(ENOSPC, "the worker has 65535 endpoints already");
 }
 
 void Worker::add_endpoint(uint16_t number, Endpoint& endpoint) {
@@ -201,7 +222,8 @@ Worker::PeerEntry& Worker::new_peer_entry(PeerId peer) {
     }
     PeerEntry& entry = peers_[peer];
     if (entry.endpoint == nullptr) [[unlikely]] {
-        entry.endpoint = endpoint(transport_->local_endpoint_of(peer));
+        Endpoint* const local = endpoint(transport_->local_endpoint_of(peer));
+        entry.endpoint = local != nullptr && local->takes(peer) ? local : nullptr;
         if (entry.endpoint != nullptr) {
             entry.key_group = key_group(*entry.endpoint, peer);
         }

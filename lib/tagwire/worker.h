@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "lib/tagwire/connections.h"
 #include "lib/tagwire/context_index.h"
 #include "lib/tagwire/kind_handler.h"
 #include "lib/tagwire/lock.h"
@@ -42,6 +43,7 @@ struct CoreCounters {
     uint64_t truncated = 0;
     uint64_t lost = 0;       // unexpected messages whose sender died before they were complete
     uint64_t unwanted = 0;   // messages of a kind, or for an endpoint, that nothing here takes
+    uint64_t foreign = 0;    // messages for a connected endpoint from others than its peer
     uint64_t discarded = 0;  // by TW_DISCARD
     uint64_t blocked = 0;    // times that a multi-receive found the completion queue full
     uint64_t send_errors = 0;
@@ -82,11 +84,7 @@ class Worker {
     uint64_t& activity() { return activity_; }
     uint64_t received_frames() const;
 
-    // The layer that takes messages of this kind; nullptr: they are refused.
-    void set_handler(transport::MessageKind kind, KindHandler* handler) {
-        handlers_[static_cast<size_t>(kind)] = handler;
-    }
-
+    Connections& connections() { return connections_; }
     KindHandler& remote_memory() { return *remote_memory_; }
     // The layer has messages that wait for room somewhere; nullptr: no longer.
     void set_stalled(KindHandler* handler) { stalled_ = handler; }
@@ -98,8 +96,16 @@ class Worker {
     Endpoint* endpoint(uint16_t number) const {
         return number < endpoints_.size() ? endpoints_[number] : nullptr;
     }
-    // The first number that is free, or TW_EP_ANY.
-    uint16_t free_endpoint_number() const;
+    // TW_EP_ANY becomes the first number that is free. 0, or a negative errno with its text.
+    int choose_endpoint_number(uint16_t* number) const;
+    template <typename Call>
+    void for_each_endpoint(Call&& call) {
+        for (Endpoint* endpoint : endpoints_) {
+            if (endpoint != nullptr) {
+                call(*endpoint);
+            }
+        }
+    }
     void add_endpoint(uint16_t number, Endpoint& endpoint);
     void remove_endpoint(uint16_t number);
 
@@ -111,6 +117,12 @@ class Worker {
     uint32_t key_group_of(transport::PeerId peer) { return peer_entry(peer).key_group; }
     void forget_address(const AddressVector& av, tw_addr address);
     void forget_key_groups();
+    // Its messages are for no endpoint here until new_peer_entry() says so.
+    void forget_peer(transport::PeerId peer) noexcept {
+        if (peer < peers_.size()) {
+            peers_[peer] = {};
+        }
+    }
 
     void child_opened() { ++children_; }
     void child_closed() { --children_; }
@@ -143,6 +155,10 @@ class Worker {
         return handlers_[static_cast<size_t>(kind)];
     }
     void resume_blocked() noexcept;
+    void refuse_unwanted(transport::IncomingMessage& message);
+    bool has_number(uint16_t number) const {
+        return endpoint(number) != nullptr || connections_.passive(number) != nullptr;
+    }
 
     std::unique_ptr<transport::Transport> transport_;
     Pool<SendRequest> sends_;
@@ -167,6 +183,7 @@ class Worker {
     transport::EndpointAddress address_;
     uint64_t match_seed_;
     uint32_t children_ = 0;
+    Connections connections_;
     WorkerLock lock_;
     Waiting waiting_{*this};
 };

@@ -28,6 +28,7 @@ constexpr uint32_t kDefaultPeerTimeoutMs = 10'000;
 constexpr uint16_t kDefaultMtu = 1500;
 constexpr uint32_t kPoolPackets = 8191;
 constexpr uint32_t kPoolCache = 256;
+constexpr uint64_t kConnectionSeed = 0x636f6e6e656374;  // so that ids are not the hash's seeds
 
 bool is_zero(const uint8_t (&mac)[6]) {
     return std::all_of(mac, mac + 6, [](uint8_t byte) { return byte == 0; });
@@ -164,7 +165,8 @@ Worker::Worker(const tw_worker_attr& attr, uint64_t seed)
       contexts_(receives_),
       shared_(attr.threading == TW_THREAD_SAFE),
       address_(to_transport(attr.address)),
-      match_seed_(seed) {
+      match_seed_(seed),
+      connections_(*this, seed ^ kConnectionSeed, uint64_t{attr.peer_timeout_ms} * 1'000'000) {
     address_.endpoint = 0;
     remote_memory_ = make_remote_memory(*this);
     for (uint8_t kind = 0; kind < wire::kMessageKinds; ++kind) {
@@ -172,6 +174,7 @@ Worker::Worker(const tw_worker_attr& attr, uint64_t seed)
             handlers_[kind] = remote_memory_.get();
         }
     }
+    handlers_[static_cast<size_t>(transport::MessageKind::kConnection)] = &connections_;
     if (attr.nic == nullptr) {
         waiting_.interrupt().use(attr.port_id, attr.queue_id);
     } else {
@@ -256,6 +259,7 @@ int tw_worker_shutdown(tw_worker* worker) {
         return refuse(EINVAL, "tw_worker_shutdown: worker cannot be NULL");
     }
     const Guard guard(*worker);
+    worker->connections().shutdown_all();
     return worker->transport().quiesce() ? 0
                                          : refuse(EAGAIN,
                                                   "tw_worker_shutdown: operations are under way; "

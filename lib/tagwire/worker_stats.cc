@@ -24,6 +24,7 @@ int Worker::stats(tw_stat* stats, int count) const {
         {"truncated", counters_.truncated},
         {"messages_lost", counters_.lost},
         {"messages_unwanted", counters_.unwanted},
+        {"messages_foreign", counters_.foreign},
         {"messages_discarded", counters_.discarded},
         {"receives_blocked", counters_.blocked},
         {"send_errors", counters_.send_errors},
@@ -39,6 +40,8 @@ int Worker::stats(tw_stat* stats, int count) const {
     for (const tw_stat& stat : core) {
         add(stat);
     }
+    total += connections_.stats(total < count ? stats + total : nullptr,
+                                total < count ? count - total : 0);
     total += remote_memory_->stats(total < count ? stats + total : nullptr,
                                    total < count ? count - total : 0);
     const transport::Counters& counters = transport_->counters();

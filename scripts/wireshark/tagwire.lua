@@ -18,6 +18,10 @@ local kinds = {
     [5] = "atomic request", [6] = "atomic reply", [7] = "connection",
 }
 
+local connection_messages = {
+    [1] = "request", [2] = "accept", [3] = "reject", [4] = "shutdown", [5] = "ping",
+}
+
 local f = tagwire.fields
 f.version = ProtoField.uint8("tagwire.version", "Version", base.DEC, nil, 0xf0)
 f.type = ProtoField.uint8("tagwire.type", "Type", base.DEC, types, 0x0f)
@@ -40,6 +44,8 @@ f.wants_match = ProtoField.bool("tagwire.message_flags.wants_match", "Wants a ma
 f.wants_delivery = ProtoField.bool("tagwire.message_flags.wants_delivery", "Wants a delivery note", 16, nil, 0x0040)
 f.tag = ProtoField.uint64("tagwire.tag", "Tag", base.HEX)
 f.data = ProtoField.uint64("tagwire.data", "Remote data", base.HEX)
+f.connection_message = ProtoField.uint32("tagwire.connection_message", "Connection message", base.DEC, connection_messages)
+f.managed = ProtoField.uint64("tagwire.managed_connection", "Id of the connection", base.HEX)
 f.offset = ProtoField.uint32("tagwire.offset", "Offset")
 f.granted = ProtoField.uint32("tagwire.granted", "Granted")
 f.announces = ProtoField.bool("tagwire.message_flags.announces", "Announces", 16, nil, 0x0080)
@@ -137,9 +143,16 @@ local extensions = {
     [2] = function(tree, buffer, at)
         local next = add_all(tree, buffer, at, { { f.message, 4 }, { f.length, 4 } })
         next = add_bits(tree, buffer, next, { f.kind, f.has_data, f.wants_match, f.wants_delivery, f.announces })
-        add_rest(tree, buffer, add_all(tree, buffer, next, { { f.tag, 8 }, { f.data, 8 } }))
-        return string.format(" %d, %s, %d bytes", buffer(at, 4):uint(),
-            kinds[buffer(at + 9, 1):bitfield(4, 4)] or "?", buffer(at + 4, 4):uint())
+        local kind = buffer(at + 9, 1):bitfield(4, 4)
+        local name = kinds[kind] or "?"
+        if kind == 7 then  -- the tag's low half says which; the high one is 0
+            name = name .. " " .. (connection_messages[buffer(next + 4, 4):uint()] or "?")
+            next = add_all(tree, buffer, next + 4, { { f.connection_message, 4 }, { f.managed, 8 } })
+        else
+            next = add_all(tree, buffer, next, { { f.tag, 8 }, { f.data, 8 } })
+        end
+        add_rest(tree, buffer, next)
+        return string.format(" %d, %s, %d bytes", buffer(at, 4):uint(), name, buffer(at + 4, 4):uint())
     end,
     [3] = function(tree, buffer, at)
         add_rest(tree, buffer, add_all(tree, buffer, at, { { f.message, 4 }, { f.offset, 4 } }))

@@ -56,6 +56,9 @@ void SimPeer::start() {
 
 void SimPeer::die() {
     node_.stop();
+    if (before_death) {
+        before_death();
+    }
     delete ep;
     delete cq;
     delete av;
@@ -76,6 +79,9 @@ uint64_t SimPeer::turn() {
     tw_progress(worker);
     if (read_completions) {
         drain();
+    }
+    if (each_turn) {
+        each_turn();
     }
     return tw_worker_deadline(worker);
 }

@@ -64,6 +64,8 @@ class SimPeer {
     std::vector<tw_cq_error> errors;
     size_t ended() const { return received.size() + sent.size() + errors.size(); }
     bool read_completions = true;
+    // Of a test that has more objects: in each turn, and before a death.
+    std::function<void()> each_turn, before_death;
 
     // Of a pipeline: the frames that were not the worker's.
     std::vector<sim::Frame> foreign;

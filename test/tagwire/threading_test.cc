@@ -52,6 +52,13 @@ TEST_F(Threading, EveryCallTakesTheLock) {
     tw_cntr* cntr = nullptr;
     tw_ep* ep = nullptr;
     tw_wait* wait = nullptr;
+    tw_eq* eq = nullptr;
+    tw_eq_entry event;
+    tw_eq_error failure;
+    tw_pep* pep = nullptr;
+    tw_pep_attr passive{};
+    passive.size = sizeof(passive);
+    passive.endpoint = TW_EP_ANY;
     struct Call {
         const char* name;
         std::function<void()> call;
@@ -110,6 +117,24 @@ TEST_F(Threading, EveryCallTakesTheLock) {
         {"recv", [&] { tw_recv(a.ep, &byte, 1, peer, nullptr); }},
         {"recvv", [&] { tw_recvv(a.ep, &iov, 1, peer, nullptr); }},
         {"recvmsg", [&] { tw_recvmsg(a.ep, &untagged, 0); }},
+        {"eq_open", [&] { tw_eq_open(a.worker, nullptr, &eq); }},
+        {"eq_read", [&] { tw_eq_read(eq, &event, 0); }},
+        {"eq_sread", [&] { tw_eq_sread(eq, &event, 0, 0); }},
+        {"eq_readerr", [&] { tw_eq_readerr(eq, &failure); }},
+        {"pep_open",
+         [&] {
+             passive.eq = eq;
+             tw_pep_open(a.worker, &passive, &pep);
+         }},
+        {"listen", [&] { tw_listen(pep); }},
+        {"reject", [&] { tw_reject(pep, reinterpret_cast<tw_request*>(64), nullptr, 0); }},
+        {"ep_bind_eq", [&] { tw_ep_bind_eq(ep, eq); }},
+        {"connect", [&] { tw_connect(ep, &address, nullptr, 0); }},
+        {"accept", [&] { tw_accept(ep, nullptr, 0); }},
+        {"getpeer", [&] { tw_getpeer(ep, &name); }},
+        {"ep shutdown", [&] { tw_shutdown(ep, 0); }},
+        {"pep_close", [&] { tw_pep_close(pep); }},
+        {"eq_close", [&] { tw_eq_close(eq); }},
         {"ep_close", [&] { tw_ep_close(ep); }},
         {"cntr_close", [&] { tw_cntr_close(cntr); }},
         {"cq_close", [&] { tw_cq_close(cq); }},

@@ -17,7 +17,11 @@ struct tw_ep_attr {
     uint64_t rx_flags; /* of receives without one: TW_COMPLETION, TW_MULTI_RECV */
     const void* auth_key; /* peers must have the same one; NULL: none */
     size_t auth_key_size; /* at most TW_AUTH_KEY_MAX */
+    uint32_t type;        /* TW_EP_RDM: connectionless. TW_EP_MSG: connected (tagwire/connect.h) */
+    struct tw_request* request; /* TW_EP_MSG: the request that it will accept */
 };
+#define TW_EP_RDM 0
+#define TW_EP_MSG 1
 #define TW_EP_ANY 0xffff
 
 int tw_ep_open(tw_worker* worker, const struct tw_ep_attr* attr, tw_ep** ep);

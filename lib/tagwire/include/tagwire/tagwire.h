@@ -13,6 +13,7 @@
 #include <tagwire/atomic.h>
 #include <tagwire/av.h>
 #include <tagwire/cntr.h>
+#include <tagwire/connect.h>
 #include <tagwire/cq.h>
 #include <tagwire/endpoint.h>
 #include <tagwire/memory.h>

@@ -87,6 +87,7 @@ typedef uint64_t tw_addr;
 #define TW_EOTHER 256
 #define TW_EOPBADSTATE 258
 #define TW_EAVAIL 259
+#define TW_ENOEQ 261
 #define TW_ENOCQ 263
 #define TW_ETRUNC 265
 #define TW_ENOAV 267
