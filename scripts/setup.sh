@@ -7,7 +7,7 @@ tagwire_packages=(
     libdpdk-dev dpdk dpdk-dev
     libibverbs-dev ibverbs-providers ibverbs-utils perftest
     libgtest-dev libgmock-dev libbenchmark-dev
-    libfabric-dev libfmt-dev nlohmann-json3-dev libcli11-dev libssl-dev
+    libfabric-dev libucx-dev ucx-utils libfmt-dev nlohmann-json3-dev libcli11-dev libssl-dev
     python3 python3-pyverbs valgrind procps iproute2 iputils-ping tcpdump
 )
 

@@ -450,6 +450,13 @@ int tw_ep_enable(tw_ep* ep) {
     return tagwire::guarded([&] { return ep->enable(); });
 }
 
+int tw_ep_reset_peer(tw_ep* ep, tw_addr peer) {
+    if (ep == nullptr) {
+        return tagwire::refuse(EINVAL, "tw_ep_reset_peer: ep cannot be NULL");
+    }
+    return ep->reset_peer(peer);
+}
+
 int tw_ep_name(const tw_ep* ep, tw_address* address) {
     if (ep == nullptr || address == nullptr) {
         return tagwire::refuse(EINVAL, "tw_ep_name: ep and address cannot be NULL");

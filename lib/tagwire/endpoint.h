@@ -66,6 +66,7 @@ class Endpoint {
     // The address was removed from the vector: its peer is another one from now on.
     void forget_address(tw_addr address);
     bool is_busy(tw_addr address) const;
+    int reset_peer(tw_addr address) noexcept;
     void allow_key(transport::KeyDigest key);
 
     // Of layers that send with the worker's transport: operations that are not completed keep

@@ -144,6 +144,18 @@ int Endpoint::open_peer(tw_addr address, PeerId* peer) noexcept {
     return 0;
 }
 
+int Endpoint::reset_peer(tw_addr address) noexcept {
+    if (!enabled_) {
+        return refuse(TW_EOPBADSTATE, "the endpoint is not enabled: call tw_ep_enable first");
+    }
+    transport::PeerId peer;
+    if (const int error = peer_for(address, &peer); error != 0) {
+        return error;
+    }
+    worker_.transport().reset_peer(peer);
+    return 0;
+}
+
 bool Endpoint::is_busy(tw_addr address) const {
     return address < peers_.size() && peers_[address] != transport::kNoPeer &&
            worker_.transport().is_busy(peers_[address]);

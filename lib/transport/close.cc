@@ -26,6 +26,17 @@ bool Engine::quiesce() noexcept {
     return done;
 }
 
+// The peer is told once. If that is lost, its next packet finds no session and is answered so.
+void Engine::reset_peer(PeerId peer) noexcept {
+    Session& s = sessions_[peer];
+    if (s.state == SessionState::kEstablished) {
+        send_control(s, wire::PacketType::kClose, 0);
+    }
+    if (s.state != SessionState::kClosed) {
+        end_session(s, -ECANCELED);
+    }
+}
+
 void Engine::close_session(Session& s) noexcept {
     if (s.state != SessionState::kEstablished) {
         end_session(s, -ECANCELED);

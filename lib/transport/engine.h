@@ -61,6 +61,7 @@ class Engine final : public Transport {
     uint32_t input(std::span<rte_mbuf*> packets, uint16_t* given_back,
                    std::span<Event> events) noexcept override;
     uint64_t next_deadline_ns() const noexcept override;
+    void reset_peer(PeerId peer) noexcept override;
     bool quiesce() noexcept override;
     const Counters& counters() const noexcept override { return counters_; }
 

@@ -176,6 +176,9 @@ class Transport {
     virtual const EndpointAddress& address_of(PeerId peer) const = 0;
     virtual uint16_t local_endpoint_of(PeerId peer) const = 0;
     virtual KeyDigest key_of(PeerId peer) const = 0;
+    // Ends the session at once: what is outstanding ends with -ECANCELED here, and with
+    // -ECONNRESET there. The next send begins a new one.
+    virtual void reset_peer(PeerId peer) noexcept = 0;
     // Something is outstanding in either direction.
     virtual bool is_busy(PeerId peer) const = 0;
 

@@ -50,6 +50,7 @@ class FakeTransport final : public transport::Transport {
     int send_result = 0;
     int open_peer_result = 0;
     int close_endpoint_result = 0;
+    std::vector<transport::PeerId> reset;
     bool quiet = false;
     std::vector<uint16_t> endpoints;
 
@@ -80,6 +81,7 @@ class FakeTransport final : public transport::Transport {
     uint32_t input(std::span<rte_mbuf*> packets, uint16_t* given_back,
                    std::span<transport::Event> events) noexcept override;
     uint64_t next_deadline_ns() const noexcept override { return 77; }
+    void reset_peer(transport::PeerId peer) noexcept override { reset.push_back(peer); }
     bool quiesce() noexcept override { return quiet; }
     const transport::Counters& counters() const noexcept override { return counters_; }
 

@@ -47,6 +47,9 @@ int tw_ep_getopt(const tw_ep* ep, int option, void* value, size_t* size);
 /* Cancels the oldest receive posted with `context`, which is not NULL: its completion is ECANCELED.
  * -ENOENT: there is none, or it already matched. Sends cannot be cancelled. */
 int tw_cancel(tw_ep* ep, void* context);
+/* Gives a peer up: what is under way between it and the endpoint ends with ECANCELED at the next
+ * tw_progress, and with ECONNRESET there. What is sent afterwards begins anew. */
+int tw_ep_reset_peer(tw_ep* ep, tw_addr peer);
 
 #ifdef __cplusplus
 }

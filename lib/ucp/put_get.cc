@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <cerrno>
+
+#include "lib/ucp/memory.h"
+#include "lib/ucp/remote.h"
+#include "lib/ucp/status.h"
+
+namespace tagwire::ucp {
+namespace {
+
+tw_msg_rma message_of(Request& request, tw_rma_iov* target) {
+    *target = {request.remote_address, request.payload.length(), request.remote_key};
+    tw_msg_rma message{};
+    message.iov = request.payload.pieces();
+    message.iov_count = request.payload.piece_count();
+    message.addr = request.endpoint->peer()->channel_address;
+    message.rma_iov = target;
+    message.rma_iov_count = 1;
+    message.context = static_cast<Operation*>(&request);
+    return message;
+}
+
+int ended(Request& request, int error) {
+    if (error == 0) {
+        request.parts = 1;
+        request.post = nullptr;
+    }
+    return error;
+}
+
+int post_put(Request& request) {
+    tw_rma_iov target;
+    const tw_msg_rma message = message_of(request, &target);
+    const uint64_t fence = fence_flag(*request.worker, *request.endpoint->peer());
+    return ended(request,
+                 tw_writemsg(request.worker->channel_endpoint(), &message, kRemoteFlags | fence));
+}
+
+int post_get(Request& request) {
+    tw_rma_iov target;
+    const tw_msg_rma message = message_of(request, &target);
+    const uint64_t fence = fence_flag(*request.worker, *request.endpoint->peer());
+    return ended(request,
+                 tw_readmsg(request.worker->channel_endpoint(), &message, TW_COMPLETION | fence));
+}
+
+// Leaves at once as a copy. An error of the target comes with the next flush.
+bool put_short(Endpoint& endpoint, const void* buffer, size_t length, uint64_t address,
+               const ucp_rkey& rkey) {
+    const iovec piece{const_cast<void*>(buffer), length};
+    const tw_rma_iov target{address, length, rkey.key};
+    tw_msg_rma message{};
+    message.iov = &piece;
+    message.iov_count = 1;
+    message.addr = endpoint.peer()->channel_address;
+    message.rma_iov = &target;
+    message.rma_iov_count = 1;
+    message.context = static_cast<Operation*>(&endpoint.short_send());
+    const uint64_t fence = fence_flag(endpoint.worker(), *endpoint.peer());
+    if (tw_writemsg(endpoint.worker().channel_endpoint(), &message,
+                    TW_INJECT | kRemoteFlags | fence) == 0) {
+        return true;
+    }
+    endpoint.short_send_failed();
+    return false;
+}
+
+ucs_status_ptr_t begin(Endpoint& endpoint, void* buffer, size_t count, uint64_t address,
+                       const ucp_rkey& rkey, const Call& call, Request::Post post) {
+    Worker& worker = endpoint.worker();
+    Request* request = new_request(worker, call, Request::Type::kRemote);
+    if (request == nullptr) {
+        return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
+    }
+    ucs_status_t status = post == post_get
+                              ? request->payload.open_receive(buffer, count, call.datatype)
+                              : request->payload.open_send(buffer, count, call.datatype);
+    if (status == UCS_OK && request->payload.length() != 0) {
+        request->remote_address = address;
+        request->remote_key = rkey.key;
+        request->post = post;
+        status = endpoint.submit(*request);
+    }
+    return answer(*request, call, status);
+}
+
+}  // namespace
+
+uint64_t fence_flag(Worker& worker, Peer& peer) {
+    if (peer.fence == worker.fence()) [[likely]] {
+        return 0;
+    }
+    peer.fence = worker.fence();
+    return TW_FENCE;
+}
+
+ucs_status_ptr_t answer(Request& request, const Call& call, ucs_status_t status) {
+    if (status == UCS_INPROGRESS) {
+        return request.user();
+    }
+    if (status == UCS_OK) {
+        return end_at_once(request, call, UCS_OK);
+    }
+    drop_request(request, call);
+    return UCS_STATUS_PTR(status);
+}
+
+ucs_status_ptr_t put(Endpoint& endpoint, const void* buffer, size_t count, uint64_t address,
+                     const ucp_rkey& rkey, const Call& call, bool wants_request) {
+    if (!endpoint.worker().context().has(UCP_FEATURE_RMA)) [[unlikely]] {
+        return UCS_STATUS_PTR(UCS_ERR_INVALID_PARAM);
+    }
+    const bool contiguous = (call.datatype & UCP_DATATYPE_CLASS_MASK) == UCP_DATATYPE_CONTIG;
+    const size_t length = count * (call.datatype >> UCP_DATATYPE_SHIFT);
+    if (contiguous && length != 0 && length <= TW_INJECT_SIZE && buffer != nullptr &&
+        call.may_complete_now() && !wants_request && endpoint.direct() &&
+        put_short(endpoint, buffer, length, address, rkey)) [[likely]] {
+        return nullptr;
+    }
+    return begin(endpoint, const_cast<void*>(buffer), count, address, rkey, call, post_put);
+}
+
+ucs_status_ptr_t get(Endpoint& endpoint, void* buffer, size_t count, uint64_t address,
+                     const ucp_rkey& rkey, const Call& call) {
+    if (!endpoint.worker().context().has(UCP_FEATURE_RMA)) [[unlikely]] {
+        return UCS_STATUS_PTR(UCS_ERR_INVALID_PARAM);
+    }
+    return begin(endpoint, buffer, count, address, rkey, call, post_get);
+}
+
+}  // namespace tagwire::ucp
+
+using namespace tagwire::ucp;
+
+namespace {
+
+Call plain_call(ucp_send_callback_t callback) {
+    Call call;
+    if (callback != nullptr) {
+        call.callback.kind = Callback::Kind::kSend;
+        call.callback.send = callback;
+    }
+    return call;
+}
+
+// The program does not hear of the end but by a flush.
+ucs_status_t implicit(ucs_status_ptr_t request) {
+    if (!UCS_PTR_IS_PTR(request)) {
+        return UCS_PTR_RAW_STATUS(request);
+    }
+    Request::of(request).implicit = true;
+    ucp_request_free(request);
+    return UCS_INPROGRESS;
+}
+
+}  // namespace
+
+ucs_status_t ucp_put_nbi(ucp_ep_h ep, const void* buffer, size_t length, uint64_t address,
+                         ucp_rkey_h rkey) {
+    const Worker::Guard guard(ep->worker());
+    return implicit(put(*ep, buffer, length, address, *rkey, Call{}, false));
+}
+
+ucs_status_ptr_t ucp_put_nb(ucp_ep_h ep, const void* buffer, size_t length, uint64_t address,
+                            ucp_rkey_h rkey, ucp_send_callback_t callback) {
+    const Worker::Guard guard(ep->worker());
+    return put(*ep, buffer, length, address, *rkey, plain_call(callback), false);
+}
+
+ucs_status_ptr_t ucp_put_nbx(ucp_ep_h ep, const void* buffer, size_t count, uint64_t address,
+                             ucp_rkey_h rkey, const ucp_request_param_t* param) {
+    const Worker::Guard guard(ep->worker());
+    return put(*ep, buffer, count, address, *rkey, call_of(param, Callback::Kind::kSendX), false);
+}
+
+ucs_status_t ucp_get_nbi(ucp_ep_h ep, void* buffer, size_t length, uint64_t address,
+                         ucp_rkey_h rkey) {
+    const Worker::Guard guard(ep->worker());
+    return implicit(get(*ep, buffer, length, address, *rkey, Call{}));
+}
+
+ucs_status_ptr_t ucp_get_nb(ucp_ep_h ep, void* buffer, size_t length, uint64_t address,
+                            ucp_rkey_h rkey, ucp_send_callback_t callback) {
+    const Worker::Guard guard(ep->worker());
+    return get(*ep, buffer, length, address, *rkey, plain_call(callback));
+}
+
+ucs_status_ptr_t ucp_get_nbx(ucp_ep_h ep, void* buffer, size_t count, uint64_t address,
+                             ucp_rkey_h rkey, const ucp_request_param_t* param) {
+    const Worker::Guard guard(ep->worker());
+    return get(*ep, buffer, count, address, *rkey, call_of(param, Callback::Kind::kSendX));
+}
+
+ucs_status_t ucp_worker_fence(ucp_worker_h worker) {
+    const Worker::Guard guard(*worker);
+    worker->begin_fence();
+    return UCS_OK;
+}
