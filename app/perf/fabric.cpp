@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
 #include "failure.h"
@@ -126,8 +127,13 @@ Operation* Fabric::operations(size_t count) {
 }
 
 std::byte* Fabric::buffer(size_t size) {
-    buffers_.push_back(std::make_unique<std::byte[]>(std::max<size_t>(size, 1)));
-    return buffers_.back().get();
+    // Zero pages that the kernel gives at the first touch: clearing a GiB here would be a silence.
+    auto* memory = static_cast<std::byte*>(std::calloc(std::max<size_t>(size, 1), 1));
+    if (memory == nullptr) {
+        throw Failure(fmt::format("no memory for {} bytes", size), "choose smaller messages");
+    }
+    buffers_.emplace_back(memory);
+    return memory;
 }
 
 void Fabric::send(Operation& op, const void* data, size_t length, tw_addr peer, uint64_t tag) {

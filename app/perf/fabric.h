@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <deque>
 #include <memory>
 #include <string>
@@ -71,6 +72,10 @@ class Fabric {
     std::vector<std::pair<std::string, uint64_t>> counters() const;
 
   private:
+    struct Freed {
+        void operator()(std::byte* memory) const noexcept { std::free(memory); }
+    };
+
     void open_endpoint();
     // False if the peers' messages under way did not end in time.
     bool close_endpoint() noexcept;
@@ -86,7 +91,7 @@ class Fabric {
     uint32_t idle_turns_ = 0;
     std::string last_error_text_;
     std::vector<std::unique_ptr<Operation[]>> operations_;
-    std::vector<std::unique_ptr<std::byte[]>> buffers_;
+    std::vector<std::unique_ptr<std::byte[], Freed>> buffers_;
 };
 
 }  // namespace tagwire::perf

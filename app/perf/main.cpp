@@ -5,7 +5,10 @@
 #include <rte_errno.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -44,6 +47,15 @@ CommandLine split(int argc, char** argv) {
     return line;
 }
 
+// A measurement takes long; that its results cannot be kept is said before it.
+void check_json_target(const std::string& path) {
+    if (!path.empty() && path != "-" && !std::ofstream(path, std::ios::app)) {
+        throw Failure(fmt::format("cannot write the JSON results to {}: {}", path, strerror(errno)),
+                      "--json takes a file that can be written, or '-' for standard output",
+                      ExitCode::kUsage);
+    }
+}
+
 // Before the EAL takes its time.
 void check_arguments(const Options& options) {
     for (const std::string& text : {options.ip, options.server}) {
@@ -59,6 +71,16 @@ void check_arguments(const Options& options) {
     }
     list_files(options.file.paths);
     list_files(options.share);
+    check_json_target(options.json);
+}
+
+// softcx without a wire of its own: no other process can be on it.
+void warn_of_loopback(const port::PortPath& path, const Report& report) {
+    if (path.wire.find("wire loopback") != std::string::npos) {
+        report.say(
+            "warning: the wire is a loopback inside this process, where nobody else is; start both "
+            "sides under softcx-run --wire switch:NAME");
+    }
 }
 
 void run(const Options& options, Report& report) {
@@ -67,6 +89,7 @@ void run(const Options& options, Report& report) {
     for (const std::string& size : port.sizes()) {
         report.say(size);
     }
+    warn_of_loopback(port.path(), report);
     Fabric::Config config;
     config.address =
         parse_address(options.ip.empty() ? default_ip(port.mac()) : options.ip, options.udp_port);

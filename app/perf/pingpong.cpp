@@ -29,7 +29,11 @@ class Side {
           receive_op_(session.fabric().operations(1)),
           out_(session.fabric().buffer(size)),
           in_(session.fabric().buffer(size)) {
-        std::memset(out_, 'p', size);
+        // The worker goes on meanwhile: who fills a GiB at one go is silent for too long.
+        for (size_t at = 0; at < size; at += kFillAtOnce) {
+            std::memset(out_ + at, 'p', std::min(kFillAtOnce, size - at));
+            session.fabric().progress();
+        }
     }
 
     void post_receive(TagKind kind, uint64_t sequence) {
@@ -58,6 +62,7 @@ class Side {
 
   private:
     static constexpr size_t kSendSlots = 16;
+    static constexpr size_t kFillAtOnce = size_t{4} << 20;
 
     Session& session_;
     size_t size_;

@@ -205,6 +205,11 @@ uint32_t Engine::poll(std::span<Event> events) noexcept {
     }
     events_.begin(events);
     run_timers();
+    if (!ready_.empty()) {
+        // What was posted since the last poll does not wait for what came meanwhile.
+        transmit_ready();
+        flush_frames();
+    }
     receive();
     transmit();
     return events_.finish();

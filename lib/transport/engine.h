@@ -174,6 +174,7 @@ class Engine final : public Transport {
     enum class Step : uint8_t { kSent, kNothing, kNoBuffer };
     void append(Session& s, SendOperation& operation) noexcept;
     void transmit() noexcept;
+    void transmit_ready() noexcept;
     bool transmit_session(Session& s) noexcept;
     Step transmit_next(Session& s) noexcept;
     Step transmit_lost(Session& s) noexcept;

@@ -98,6 +98,13 @@ void Engine::append(Session& s, SendOperation& operation) noexcept {
 }
 
 void Engine::transmit() noexcept {
+    transmit_ready();
+    transmit_acks();
+    flush_frames();
+}
+
+// Messages, fragments and grants of the sessions that have some.
+void Engine::transmit_ready() noexcept {
     ready_.swap(ready_scratch_);
     for (const PeerId id : ready_scratch_) {
         Session& s = sessions_[id];
@@ -107,8 +114,6 @@ void Engine::transmit() noexcept {
         }
     }
     ready_scratch_.clear();
-    transmit_acks();
-    flush_frames();
 }
 
 // True if there is more to send than the NIC or the pool takes now.

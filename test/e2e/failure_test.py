@@ -3,6 +3,7 @@
 """What goes wrong ends in bounded time, with an error that names what to do."""
 import os
 import signal
+import subprocess
 import time
 
 import peers
@@ -26,8 +27,30 @@ class Usage(peers.PeersTest):
         self.assert_refused("server", "--ip", "here")
         self.assert_refused("server", "--ip", "127.0.0.1")
         self.assert_refused("server", "--ip", "224.0.0.1")
+        self.assert_refused("server", "--ip", "0.0.0.0")
+        self.assert_refused("server", "--ip", "255.255.255.255")
         self.assert_refused("client", "10.0.0.1", "--ip", "10.0.0.1", "pingpong")
         self.assert_refused("server", "--frobnicate")
+
+    def test_results_that_cannot_be_kept_are_refused_before_anything_starts(self):
+        result = self.start("server", "--json", self.path("missing", "results.json")).finish()
+        self.assertEqual(result.status, 2, result.text)
+        self.assertIn("No such file or directory", result.errors)
+        self.assertNotIn("path:", result.output)
+
+    def test_a_server_that_nobody_can_reach_says_so(self):
+        server = self.start("server", wire="loopback")
+        server.wait_for("waiting for")
+        self.assertIn("softcx-run --wire switch:NAME", server.output())
+        server.signal(signal.SIGINT)
+        self.assertEqual(server.finish().status, 130)
+
+    def test_the_demo_names_its_own_options_only(self):
+        result = subprocess.run(["bash", os.path.join(peers.SCRIPTS, "demo.sh"), "--nope"], text=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=peers.PATIENCE)
+        self.assertEqual(result.returncode, 2, result.stdout)
+        self.assertIn("./run demo --help", result.stdout)
+        self.assertNotIn("--build", result.stdout)
 
     def test_help_is_no_error(self):
         for arguments in (["--help"], ["server", "--help"], ["client", "--help"], ["--version"]):

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Ping-pong and stream between two processes; the results as JSON."""
 import json
+import os
+import unittest
 
 import peers
 
@@ -18,6 +20,13 @@ class Pingpong(peers.PeersTest):
             values = [row[key] for key in ("min_us", "p50_us", "p90_us", "p99_us", "p99.9_us", "max_us")]
             self.assertEqual(values, sorted(values))
             self.assertGreater(values[0], 0)
+
+    @unittest.skipUnless(os.environ.get("TAGWIRE_TEST_SLOW"), "TAGWIRE_TEST_SLOW is not set")
+    def test_messages_of_a_gibibyte(self):
+        server = self.start_server()
+        document = self.run_client("pingpong", "-s", "1G", "-n", "1", "-W", "0")
+        self.assert_ended_right(server)
+        self.assertEqual(document["results"][0]["size"], 1 << 30)
 
     def test_the_path_in_use_is_named(self):
         server = self.start_server()

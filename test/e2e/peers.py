@@ -15,6 +15,7 @@ import unittest
 PATIENCE = 120
 
 SOFTCX_RUN = os.environ.get("SOFTCX_RUN", "softcx-run")
+SCRIPTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts")
 TAGWIRE_PERF = os.environ.get("TAGWIRE_PERF", "tagwire-perf")
 MEMORY = ["--no-huge", "-m", "256", "--no-shconf"]
 

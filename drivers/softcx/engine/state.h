@@ -11,6 +11,7 @@
 #include "drivers/softcx/engine/checks.h"
 #include "drivers/softcx/engine/flow_table.h"
 #include "drivers/softcx/engine/memory.h"
+#include "drivers/softcx/engine/step_clock.h"
 #include "drivers/softcx/engine/toeplitz.h"
 #include "drivers/softcx/model/objects.h"
 #include "drivers/softcx/wire/frame_ring.h"
@@ -58,6 +59,7 @@ struct EngineState {
     Device& device;
     uint64_t generation = ~uint64_t{0};
     uint64_t now = 0;  // core clock, read once per step
+    StepClock clock;
 
     TranslationTable translations;
     std::vector<CompletionPort> completion_ports;

@@ -90,7 +90,7 @@ uint32_t engine_step(Device& device, uint32_t budget) noexcept {
     if (!guard.owns_lock() || device.failed)
         return 0;
     EngineState& state = engine_state(device);
-    state.now = read_core_clock();
+    state.now = state.clock.read();
     publish_clock(device, state.now);
     for (CompletionPort* port : state.event_ports)
         tend_events(*port->cq, state.now);
@@ -106,7 +106,7 @@ void engine_drain(Device& device) noexcept {
     if (device.failed)
         return;
     EngineState& state = engine_state(device);
-    state.now = read_core_clock();
+    state.now = state.clock.read();
     publish_clock(device, state.now);
     for (SendPort& port : state.send_ports)
         run_send_port(state, port, UINT32_MAX);

@@ -145,6 +145,10 @@ void completion_queues(Side& side) {
         EXPECT(!done.text.empty());
         EXPECT_IS(tw_cntr_read(ep.sends), 2u);
         EXPECT_IS(tw_cntr_readerr(ep.sends), 1u);
+        side.meet();
+        side.turn_for(std::chrono::milliseconds(20));  // the other side sleeps by then
+        CALL(tw_tsend(ep.ep, bytes.data(), 100, side.peer(ep), 8, &marker));
+        ep.sent_well();
         side.saw(fmt::format("readerr: prov_errno {}, \"{}\"", done.provider_error, done.text));
         return;
     }
@@ -171,8 +175,15 @@ void completion_queues(Side& side) {
     EXPECT_IS(error.overflow, 40u);
     EXPECT_IS(tw_cq_readerr(ep.rx, &error), -EAGAIN);
     EXPECT_IS(tw_cntr_read(ep.receives), 1u);
+    CALL(tw_trecv(ep.ep, buffer.data(), 100, TW_ADDR_UNSPEC, 8, 0, &marker));
+    EXPECT_IS(tw_cq_sread(ep.rx, &none, 1, 20), -EAGAIN);
+    side.meet();
+    EXPECT_IS(tw_cq_sread(ep.rx, &none, 1, 20000), 1);
+    EXPECT_IS(none.tag, 8u);
     side.saw(
-        "context, flags, length, buffer, data, tag; errors once, by readerr; counters of both");
+        "context, flags, length, buffer, data, tag; errors once, by readerr; counters of both; "
+        "sread "
+        "ended at its timeout, and with a message");
 }
 
 }  // namespace tagwire::rows

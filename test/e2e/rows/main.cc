@@ -9,9 +9,8 @@
 #include <cstring>
 #include <string>
 
-#include "app/perf/eal_arguments.h"
-#include "app/perf/failure.h"
-#include "app/perf/port.h"
+#include "lib/port/eal_arguments.h"
+#include "lib/port/port.h"
 #include "test/e2e/rows/rows.h"
 
 namespace tagwire::rows {
@@ -59,7 +58,7 @@ const Row* find_row(const std::string& number) {
 }
 
 int run(int argc, char** argv) {
-    const perf::Port port(0, 0);
+    const port::Port port(0, {});
     SideOptions options;
     options.server = std::strcmp(argv[0], "server") == 0;
     options.socket = std::stoi(argv[1]);
@@ -99,8 +98,10 @@ int main(int argc, char** argv) {
         return 2;
     }
     try {
-        tagwire::perf::initialize_eal(
-            tagwire::perf::complete_eal_arguments(std::vector<std::string>(argv, argv + own)));
+        auto eal =
+            tagwire::port::complete_eal_arguments(std::vector<std::string>(argv, argv + own));
+        tagwire::port::choose_device(eal, "tagwire-rows");
+        tagwire::port::initialize_eal(eal);
         const int status = tagwire::rows::run(argc - own - 1, argv + own + 1);
         rte_eal_cleanup();
         return status;

@@ -69,7 +69,7 @@ struct tw_address {
     uint16_t endpoint;
     uint8_t ip[16]; /* network order, IPv4 in the first four */
 };
-/* "192.0.2.1:4791", "192.0.2.1:4791/3", "[2001:db8::1]:4791" */
+/* "192.0.2.1:18515", "192.0.2.1:18515/3", "[2001:db8::1]:18515" */
 int tw_address_parse(const char* text, struct tw_address* address);
 int tw_address_format(const struct tw_address* address, char* text, size_t size);
 
