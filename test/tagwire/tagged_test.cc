@@ -183,12 +183,12 @@ TEST_F(Tagged, ReceiveUnderWayFailsWithItsPeer) {
     EXPECT_EQ(error.entry.length, 0u);
 }
 
-TEST_F(Tagged, MessageOfAKindThatNobodyTakesIsDiscardedAndCounted) {
+TEST_F(Tagged, ConnectionMessageWithoutSenseIsRefusedAndCounted) {
     auto& message = transport().arrive(to_transport(address(kRemote)), 7, "x");
     message.header.kind = transport::MessageKind::kConnection;
     tw_progress(worker_);
     EXPECT_EQ(transport().discarded.size(), 1u);
-    EXPECT_EQ(stat("messages_unwanted"), 1u);
+    EXPECT_EQ(stat("connection_messages_malformed"), 1u);
 }
 
 TEST_F(Tagged, FullSendQueueIsAgainWithoutEffect) {
