@@ -349,7 +349,6 @@ TEST_F(RmaArguments, of_regions) {
     EXPECT_EQ(tw_mr_key(nullptr), 0u);
     EXPECT_EQ(tw_mr_context(nullptr), nullptr);
     size_t count;
-    EXPECT_EQ(tw_atomic_valid(nullptr, TW_UINT64, TW_SUM, 0, &count), -EINVAL);
     EXPECT_EQ(tw_atomic_valid(a.ep, TW_UINT64, TW_SUM, 0, nullptr), -EINVAL);
     EXPECT_EQ(tw_atomic_valid(a.ep, TW_UINT64, TW_SUM, TW_READ, &count), -EINVAL);
     EXPECT_EQ(a.stat("rma_regions"), 0u);
