@@ -141,7 +141,9 @@ int main(int argc, char** argv) {
         const uint32_t count =
             measured ? measured_sender_poll(sides[0]) : sides[0].transport->poll(sides[0].events);
         for (uint32_t i = 0; i < count; ++i) {
-            sides[0].done += sides[0].events[i].type == EventType::kSendDone;
+            if (sides[0].events[i].type == EventType::kSendDone) {
+                sides[0].done += sides[0].events[i].count;
+            }
         }
         measured_receiver_poll(sides[1]);
     };

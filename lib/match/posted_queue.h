@@ -55,6 +55,19 @@ class PostedQueue {
 
     uint32_t size() const { return short_.size() + deep_.size(); }
 
+    // The oldest receive whose slot `wanted` says yes to; kNone when there is none. Only while
+    // the queue is short.
+    bool is_short() const { return deep_.size() == 0; }
+    template <typename Wanted>
+    Slot oldest_short(Wanted wanted) const {
+        for (uint64_t left = short_.occupied(); left != 0; left &= left - 1) {
+            if (wanted(short_.slot(ShortList::first(left)))) {
+                return short_.slot(ShortList::first(left));
+            }
+        }
+        return kNone;
+    }
+
     // Receives now in the list that is scanned for want of a class, and how many ever were.
     uint32_t overflow_size() const { return deep_.overflow_size(); }
     uint64_t overflow_total() const { return deep_.overflow_total(); }

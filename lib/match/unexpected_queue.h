@@ -55,6 +55,7 @@ class UnexpectedQueue {
 
     // Messages that searches may find, and those that are claimed.
     uint32_t size() const { return short_.size() + deep_.size(); }
+    bool empty() const { return short_.empty() && deep_.size() == 0; }
     uint32_t claimed() const { return claimed_.size(); }
 
     // Messages stepped over in runs of the shared hash, and classes with a hash of their own.

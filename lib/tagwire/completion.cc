@@ -97,14 +97,42 @@ void Endpoint::write_sent(SendRequest& request, int status) noexcept {
     count(Counted::kSend, -status);
 }
 
+// `count` that follow each other, from `first` on.
+void Endpoint::sends_done(transport::SendOperation& first, uint32_t count, int status) noexcept {
+    sends_ -= count;
+    const bool usual = status == 0 && counters_[static_cast<size_t>(Counted::kSend)] == nullptr;
+    Pool<SendRequest>& pool = worker_.sends();
+    CompletionQueue::Writer writer(*send_cq_);
+    transport::SendOperation* operation = &first;
+    for (uint32_t left = count; left > 0; --left) {
+        auto& request = *static_cast<SendRequest*>(operation->user);
+        operation = operation->state.next;
+        if (!usual || !request.ends.usual) [[unlikely]] {
+            writer.pause();
+            send_done(request, status);
+            writer.resume();
+            continue;
+        }
+        Completion& completion = writer.next();
+        completion.entry.context = request.context;
+        completion.entry.flags = TW_SEND | TW_TAGGED;
+        completion.entry.length = 0;
+        completion.entry.buffer = const_cast<void*>(request.buffer);
+        completion.entry.data = 0;
+        completion.entry.tag = request.operation.header.tag;
+        completion.entry.source = TW_ADDR_NOTAVAIL;
+        completion.error = 0;
+        pool.release(&request);
+    }
+}
+
 void Endpoint::send_done(SendRequest& request, int status) noexcept {
-    --sends_;
     worker_.counters().send_errors += status != 0;
-    if (request.completed) [[unlikely]] {
+    if (request.ends.completed) [[unlikely]] {
         worker_.sends().release(&request);
         return;
     }
-    if (status == 0 && request.silent) {
+    if (status == 0 && request.ends.silent) {
         send_cq_->unreserve();
         count(Counted::kSend, 0);
     } else {

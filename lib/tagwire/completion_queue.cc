@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "lib/tagwire/completion_queue.h"
 
+#include <algorithm>
 #include <bit>
 #include <memory>
 
@@ -57,19 +58,23 @@ CompletionQueue::CompletionQueue(Worker& worker, uint32_t entries)
       mask_(std::bit_ceil(entries) - 1) {}
 
 ssize_t CompletionQueue::read(tw_cq_entry* entries, size_t count) {
-    size_t done = 0;
-    while (done < count && head_ != tail_) {
-        const Completion& completion = ring_[head_ & mask_];
+    uint32_t head = head_;
+    const uint32_t end = head + static_cast<uint32_t>(std::min<size_t>(count, tail_ - head));
+    if (head == end) {
+        return count == 0 ? 0 : -EAGAIN;
+    }
+    const Completion* const ring = ring_;
+    const uint32_t mask = mask_;
+    for (; head != end; ++head) {
+        const Completion& completion = ring[head & mask];
         if (completion.error != 0) [[unlikely]] {
-            if (done == 0) {
-                return -TW_EAVAIL;
-            }
             break;
         }
-        entries[done++] = completion.entry;
-        ++head_;
+        *entries++ = completion.entry;
     }
-    return done == 0 && count != 0 ? -EAGAIN : static_cast<ssize_t>(done);
+    const uint32_t done = head - head_;
+    head_ = head;
+    return done == 0 ? -TW_EAVAIL : static_cast<ssize_t>(done);
 }
 
 // A signal ends the calls that wait when it comes or, if none does, the next one.

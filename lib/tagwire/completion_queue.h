@@ -36,6 +36,7 @@ class CompletionQueue {
         ++reserved_;
         return true;
     }
+    void take_room() { ++reserved_; }  // has_room() said yes
     void unreserve() { --reserved_; }
 
     // The entry reserved before, for the caller to fill.
@@ -44,6 +45,28 @@ class CompletionQueue {
         ++activity_;
         return ring_[tail_++ & mask_];
     }
+
+    // Fills several reserved entries in a row. Nothing else writes meanwhile.
+    class Writer {
+      public:
+        explicit Writer(CompletionQueue& queue) : queue_(queue), tail_(queue.tail_) {}
+        Writer(const Writer&) = delete;
+        Writer& operator=(const Writer&) = delete;
+        ~Writer() { pause(); }
+
+        Completion& next() { return queue_.ring_[tail_++ & queue_.mask_]; }
+        // Others may write between these two.
+        void pause() {
+            queue_.reserved_ -= tail_ - queue_.tail_;
+            queue_.activity_ += tail_ - queue_.tail_;
+            queue_.tail_ = tail_;
+        }
+        void resume() { tail_ = queue_.tail_; }
+
+      private:
+        CompletionQueue& queue_;
+        uint32_t tail_;
+    };
 
     ssize_t read(tw_cq_entry* entries, size_t count);
     ssize_t read_or_sleep(tw_cq_entry* entries, size_t count, int timeout_ms) noexcept;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Posted receives by endpoint and context, oldest first: what tw_cancel looks for.
+// Posted receives by endpoint and context, oldest first: what tw_cancel looks for. Most
+// programs never cancel, or only while few receives are posted, and those are searched; so
+// the index is filled when a cancel first needs it, and kept up to date from then on.
 #pragma once
 
 #include <bit>
@@ -17,6 +19,9 @@ class ContextIndex {
           mask_(std::bit_ceil(requests.capacity()) - 1),
           pages_((size_t{mask_} + 1) * sizeof(Bucket)),
           buckets_(static_cast<Bucket*>(pages_.get())) {}
+
+    bool active() const { return active_; }
+    void activate() { active_ = true; }
 
     void insert(ReceiveRequest& request) {
         const uint32_t number = requests_.index_of(&request) + 1;
@@ -66,6 +71,7 @@ class ContextIndex {
     }
 
     Pool<ReceiveRequest>& requests_;
+    bool active_ = false;
     uint32_t mask_;
     Pages pages_;
     Bucket* buckets_;

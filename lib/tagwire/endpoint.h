@@ -2,6 +2,7 @@
 // An endpoint: matching for the messages that peers send to it. One class, a source
 // file per part:
 //   endpoint.cc       open, bind, enable, close, options
+//   plain.h           a send or a receive as most are is posted
 //   send.cc           a send is posted              matching.cc   a message meets a receive
 //   receive.cc        a receive is posted           completion.cc an operation ends
 //   peek.cc           peek, claim, discard          blocked.cc    a completion queue is full
@@ -49,16 +50,25 @@ class Endpoint {
     int send(const SendCall& call) noexcept;
     int receive(const ReceiveCall& call) noexcept;
     int cancel(void* context) noexcept;
+    // The same for what most calls ask for (plain.h).
+    bool takes_plain_send(const void* buffer, size_t length, tw_addr dest) const noexcept;
+    bool takes_plain_receive(const void* buffer, size_t length, tw_addr source,
+                             transport::MessageKind kind) const noexcept;
+    int send_plain(const void* buffer, size_t length, tw_addr dest, uint64_t tag,
+                   void* context) noexcept;
+    int receive_plain(void* buffer, size_t length, tw_addr source, uint64_t tag, uint64_t ignore,
+                      void* context, transport::MessageKind kind) noexcept;
     uint64_t send_flags() const { return tx_flags_; }
     uint64_t receive_flags() const { return rx_flags_; }
     // Flags of a call with a flags argument.
     uint64_t message_send_flags(uint64_t flags) const { return flags | tx_message_flags_; }
     uint64_t message_receive_flags(uint64_t flags) const { return flags | rx_message_flags_; }
 
-    // Events.
+    // Events. `source`: the peer's index in the address vector.
+    void records_arrived(const transport::Event& event, tw_addr source, uint32_t key) noexcept;
     void message_arrived(transport::IncomingMessage& message) noexcept;
     void message_lost(UnexpectedMessage& unexpected, int status) noexcept;
-    void send_done(SendRequest& request, int status) noexcept;
+    void sends_done(transport::SendOperation& first, uint32_t count, int status) noexcept;
     void receive_done(ReceiveRequest& request, const transport::IncomingMessage& message,
                       int status) noexcept;
     void resume() noexcept;  // completion queues may have room again
@@ -96,6 +106,9 @@ class Endpoint {
     std::span<const transport::PeerId> peers() const { return peers_; }
 
     MatchCounters match_counters() const;
+    // Every posted receive with a context, oldest first of each kind.
+    template <typename Visit>
+    void for_each_posted(Visit visit);
 
     Worker& worker() const { return worker_; }
     uint16_t number() const { return number_; }
@@ -130,15 +143,19 @@ class Endpoint {
     void abandon_messages();
 
     // send.cc
+    int send_refused(SendRequest& request, int error) noexcept;
     int open_peer(tw_addr address, transport::PeerId* peer) noexcept;
 
     // receive.cc
     int check_receive(const ReceiveCall& call) noexcept;
     void take_back(ReceiveRequest& request, int error) noexcept;
+    void index_context(ReceiveRequest& request) noexcept;
     int source_for(const ReceiveCall& call, uint32_t* source) noexcept;
     int post(ReceiveRequest& request, Side& side, const ReceiveCall& call,
              uint32_t source) noexcept;
     void unpost(ReceiveRequest& request, Side& side) noexcept;
+    ReceiveRequest* find_posted(const void* context) noexcept;
+    bool is_matching_short() const;
 
     // peek.cc
     int peek(const ReceiveCall& call) noexcept;
@@ -152,6 +169,10 @@ class Endpoint {
     void release_multi(ReceiveRequest& multi, Completion* completion) noexcept;
 
     // matching.cc
+    const uint8_t* take_record(const transport::Event& event, uint32_t index, const uint8_t* at,
+                               uint32_t key, uint32_t& held) noexcept;
+    const uint8_t* take_record(const transport::Event& event, uint32_t index, const uint8_t* at,
+                               ReceiveRequest* request, uint32_t& held) noexcept;
     bool match(transport::IncomingMessage& message) noexcept;
     void keep(transport::IncomingMessage& message) noexcept;
     transport::IncomingMessage& take(UnexpectedMessage& unexpected) noexcept;
@@ -167,6 +188,7 @@ class Endpoint {
     void complete(ReceiveRequest& request, const Arrival& arrival, int status) noexcept;
     void complete_cancelled(ReceiveRequest& request, int error) noexcept;
     void write_sent(SendRequest& request, int status) noexcept;
+    void send_done(SendRequest& request, int status) noexcept;
     void fill(Completion& completion, void* context, const Arrival& arrival) noexcept;
 
     Worker& worker_;
@@ -176,6 +198,10 @@ class Endpoint {
     bool enabled_ = false;
     bool can_send_ = false;  // enabled and, if it is a connected one, connected
     bool can_receive_ = false;
+    bool plain_sends_ = false;  // enabled, and no default flag asks for more than a completion
+    bool plain_receives_ = false;
+    bool silent_receives_ = false;  // of the plain ones: success has no completion
+    SendRequest::End plain_end_{};  // of plain sends
     uint16_t number_;
     uint32_t sends_ = 0;      // not completed
     uint32_t accepting_ = 0;  // receives matched and not completed
@@ -194,6 +220,17 @@ class Endpoint {
     std::unique_ptr<Connection> connection_;
     std::optional<AddressVector> no_addresses_;  // in place of one, when it is a connected one
 };
+
+template <typename Visit>
+void Endpoint::for_each_posted(Visit visit) {
+    for (Side& side : sides_) {
+        for (const match::Slot slot : side.posted->slots()) {
+            if (worker_.receives()[slot].context != nullptr) {
+                visit(worker_.receives()[slot]);
+            }
+        }
+    }
+}
 
 }  // namespace tagwire
 

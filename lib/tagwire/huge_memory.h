@@ -22,4 +22,9 @@ inline HugeMemory huge_memory(const char* what, size_t bytes, unsigned alignment
         rte_malloc_socket(what, bytes, alignment, static_cast<int>(rte_socket_id()))));
 }
 
+inline HugeMemory zeroed_huge_memory(const char* what, size_t bytes, unsigned alignment) {
+    return HugeMemory(static_cast<std::byte*>(
+        rte_zmalloc_socket(what, bytes, alignment, static_cast<int>(rte_socket_id()))));
+}
+
 }  // namespace tagwire

@@ -2,13 +2,108 @@
 // Where messages meet receives.
 #include <algorithm>
 #include <cassert>
+#include <cstring>
 
 #include "lib/tagwire/endpoint.h"
+#include "lib/transport/records.h"
+#include "lib/transport/scatter.h"
 
 namespace tagwire {
 
 using transport::IncomingMessage;
 using State = UnexpectedMessage::State;
+
+// The small messages of a frame. One whose receive waits goes from the frame into its buffer;
+// any other becomes a message of its own.
+void Endpoint::records_arrived(const transport::Event& event, tw_addr source,
+                               uint32_t key) noexcept {
+    const uint8_t* at = event.records.first;
+    bool usual = !blocked() && counters_[static_cast<size_t>(Counted::kReceive)] == nullptr &&
+                 !worker_.contexts().active();
+    uint32_t held = 0;
+    CompletionQueue::Writer writer(*receive_cq_);
+    for (uint32_t i = 0; i < event.count; ++i) {
+        const transport::TaggedRecord record(at);
+        if (!usual || !record.usual()) [[unlikely]] {
+            writer.pause();
+            at = take_record(event, i, at, key, held);
+            writer.resume();
+            usual = usual && !blocked();
+            continue;
+        }
+        const match::Slot slot = sides_[0].posted->take(record.tag(), event.peer, key);
+        ReceiveRequest* const request = slot != match::kNone ? &worker_.receives()[slot] : nullptr;
+        if (request == nullptr || !request->plain || record.length() > request->operation.capacity)
+            [[unlikely]] {
+            writer.pause();
+            at = take_record(event, i, at, request, held);
+            writer.resume();
+            usual = !blocked();
+            continue;
+        }
+        const uint32_t length = record.length();
+        at = record.payload() + length;
+        if (length == 8) [[likely]] {
+            std::memcpy(request->buffer, record.payload(), 8);
+        } else {
+            std::memcpy(request->buffer, record.payload(), length);
+        }
+        Completion& completion = writer.next();
+        completion.entry.context = request->context;
+        completion.entry.flags = TW_RECV | TW_TAGGED;
+        completion.entry.length = length;
+        completion.entry.buffer = request->buffer;
+        completion.entry.data = 0;
+        completion.entry.tag = record.tag();
+        completion.entry.source = source;
+        completion.error = 0;
+        worker_.receives().release(request);
+    }
+    worker_.counters().matched_posted += event.count - held;
+    worker_.transport().records_done(event, held);
+}
+
+// One that is not as most are. Returns where the next one is.
+const uint8_t* Endpoint::take_record(const transport::Event& event, uint32_t index,
+                                     const uint8_t* at, uint32_t key, uint32_t& held) noexcept {
+    transport::MessageHeader header;
+    transport::read_record(at, header);
+    const match::Slot slot =
+        blocked() ? match::kNone : side_of(header.kind).posted->take(header.tag, event.peer, key);
+    return take_record(event, index, at, slot != match::kNone ? &worker_.receives()[slot] : nullptr,
+                       held);
+}
+
+// `request`: the receive that it meets, or nullptr.
+const uint8_t* Endpoint::take_record(const transport::Event& event, uint32_t index,
+                                     const uint8_t* at, ReceiveRequest* request,
+                                     uint32_t& held) noexcept {
+    transport::MessageHeader header;
+    const uint8_t* const payload = transport::read_record(at, header);
+    if (request != nullptr && !request->multi) {
+        request->posted = false;
+        if (request->context != nullptr && worker_.contexts().active()) {
+            worker_.contexts().erase(*request);
+        }
+        const auto placed =
+            static_cast<uint32_t>(std::min(header.length, request->operation.capacity));
+        transport::scatter(request->operation.iov, 0, payload, placed);
+        complete(*request, {header, event.peer}, 0);
+        return payload + header.length;
+    }
+    ++held;
+    IncomingMessage& message = worker_.transport().hold_record(event, index, header, payload);
+    if (blocked()) {
+        block(message, false);  // behind those that arrived before it
+    } else if (request == nullptr) {
+        keep(message);
+    } else if (!feed(*request, message)) {
+        ++worker_.counters().blocked;
+        worker_.add_blocked(*this);
+        block(message, false);
+    }
+    return payload + header.length;
+}
 
 void Endpoint::message_arrived(IncomingMessage& message) noexcept {
     if (blocked()) [[unlikely]] {
@@ -36,7 +131,7 @@ bool Endpoint::match(IncomingMessage& message) noexcept {
     }
     ++worker_.counters().matched_posted;
     request.posted = false;
-    if (request.context != nullptr) {
+    if (request.context != nullptr && worker_.contexts().active()) [[unlikely]] {
         worker_.contexts().erase(request);
     }
     deliver(request, message);

@@ -2,6 +2,8 @@
 // Memory of a worker: taken once when something is opened, never on the data path.
 #pragma once
 
+#include <rte_eal.h>
+#include <rte_log.h>
 #include <sys/mman.h>
 
 #include <cstddef>
@@ -9,14 +11,30 @@
 #include <new>
 #include <utility>
 
+#include "lib/tagwire/huge_memory.h"
+
 namespace tagwire {
 
-// Zeroed pages that become real when they are touched: a pool is sized for the
-// most that may be outstanding, and costs what is used.
+// Zeroed memory: hugepages of EAL, as long as it has them. Otherwise pages that become real
+// when they are touched: a pool is sized for the most that may be outstanding, and costs what
+// is used.
 class Pages {
   public:
     Pages() = default;
     explicit Pages(size_t bytes) : bytes_(bytes) {
+        if (rte_eal_has_hugepages() != 0) {
+            huge_ = zeroed_huge_memory("tagwire_pool", bytes, kAlignment);
+            memory_ = huge_.get();
+        }
+        if (memory_ != nullptr) {
+            return;
+        }
+        if (rte_eal_has_hugepages() != 0) {
+            rte_log(RTE_LOG_NOTICE, RTE_LOGTYPE_USER1,
+                    "tagwire: no hugepages left for a pool of %zu KiB, which takes small pages: "
+                    "give EAL more (-m)\n",
+                    bytes >> 10);
+        }
         memory_ = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (memory_ == MAP_FAILED) {
@@ -25,14 +43,17 @@ class Pages {
         }
     }
     Pages(Pages&& other) noexcept
-        : memory_(std::exchange(other.memory_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+        : huge_(std::move(other.huge_)),
+          memory_(std::exchange(other.memory_, nullptr)),
+          bytes_(std::exchange(other.bytes_, 0)) {}
     Pages& operator=(Pages&& other) noexcept {
+        std::swap(huge_, other.huge_);
         std::swap(memory_, other.memory_);
         std::swap(bytes_, other.bytes_);
         return *this;
     }
     ~Pages() {
-        if (memory_ != nullptr) {
+        if (memory_ != nullptr && huge_ == nullptr) {
             munmap(memory_, bytes_);
         }
     }
@@ -40,6 +61,9 @@ class Pages {
     void* get() const { return memory_; }
 
   private:
+    static constexpr unsigned kAlignment = 64;
+
+    HugeMemory huge_;
     void* memory_ = nullptr;
     size_t bytes_ = 0;
 };
@@ -67,6 +91,15 @@ class Pool {
         }
         ++in_use_;
         return new (items_ + touched_++) T;
+    }
+
+    // The same for one that was in use before, when has_freed() says yes.
+    bool has_freed() const { return first_free_ != kNone; }
+    T* acquire_freed() {
+        T* item = items_ + first_free_;
+        first_free_ = item->next_free;
+        ++in_use_;
+        return item;
     }
 
     void release(T* item) {

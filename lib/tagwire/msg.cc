@@ -3,8 +3,8 @@
 #include "tagwire/msg.h"
 
 #include "lib/tagwire/calls.h"
-#include "lib/tagwire/endpoint.h"
 #include "lib/tagwire/guard.h"
+#include "lib/tagwire/plain.h"
 
 using namespace tagwire;
 using transport::MessageKind;
@@ -23,6 +23,15 @@ int receive(tw_ep* ep, const iovec* iov, size_t count, tw_addr source, void* con
             uint64_t flags) {
     const Guard guard(ep->worker());
     return ep->receive({iov, count, source, 0, UINT64_MAX, context, flags, MessageKind::kUntagged});
+}
+
+[[gnu::noinline]] int receive(tw_ep* ep, void* buffer, size_t length, tw_addr source,
+                              void* context) {
+    if (ep == nullptr) {
+        return refuse(EINVAL, kNoEndpoint);
+    }
+    const iovec iov{buffer, length};
+    return receive(ep, &iov, 1, source, context, ep->receive_flags());
 }
 
 }  // namespace
@@ -76,8 +85,12 @@ int tw_injectdata(tw_ep* ep, const void* buffer, size_t length, uint64_t data, t
 }
 
 int tw_recv(tw_ep* ep, void* buffer, size_t length, tw_addr source, void* context) {
-    const iovec iov{buffer, length};
-    return tw_recvv(ep, &iov, 1, source, context);
+    if (ep != nullptr && ep->takes_plain_receive(buffer, length, source, MessageKind::kUntagged))
+        [[likely]] {
+        return ep->receive_plain(buffer, length, source, 0, UINT64_MAX, context,
+                                 MessageKind::kUntagged);
+    }
+    return receive(ep, buffer, length, source, context);
 }
 
 int tw_recvv(tw_ep* ep, const iovec* iov, size_t count, tw_addr source, void* context) {

@@ -45,6 +45,7 @@ bool Endpoint::feed(ReceiveRequest& multi, IncomingMessage& message) noexcept {
     part->buffer = static_cast<uint8_t*>(multi.buffer) + multi.used;
     part->parent = &multi;
     part->posted = false;
+    part->plain = false;
     part->multi = false;
     part->silent = multi.silent;
     part->untagged = multi.untagged;

@@ -110,6 +110,7 @@ int Endpoint::claim(const ReceiveCall& call) noexcept {
     request->buffer = discard || call.count == 0 ? nullptr : call.iov[0].iov_base;
     request->parent = nullptr;
     request->posted = false;
+    request->plain = false;
     request->silent = (call.flags & TW_COMPLETION) == 0;
     request->untagged = false;
     request->multi = false;

@@ -56,6 +56,8 @@ int Endpoint::receive(const ReceiveCall& call) noexcept {
     request->buffer = call.count != 0 ? call.iov[0].iov_base : nullptr;
     request->parent = nullptr;
     request->silent = (call.flags & TW_COMPLETION) == 0;
+    request->plain =
+        call.count == 1 && operation.iov_count == 1 && !request->multi && !request->silent;
     request->untagged = call.kind == transport::MessageKind::kUntagged;
     return post(*request, side_of(call.kind), call, source);
 }
@@ -85,7 +87,7 @@ int Endpoint::post(ReceiveRequest& request, Side& side, const ReceiveCall& call,
         request.ignore = call.ignore;
         request.source = source;
         request.posted = true;
-        if (call.context != nullptr) {
+        if (call.context != nullptr && worker_.contexts().active()) {
             worker_.contexts().insert(request);
         }
         side.posted->post(worker_.receives().index_of(&request), call.tag, call.ignore, source,
@@ -100,7 +102,7 @@ int Endpoint::post(ReceiveRequest& request, Side& side, const ReceiveCall& call,
     const match::Slot found = side.unexpected->take(call.tag, call.ignore, source);
     if (found == match::kNone) {
         request.posted = true;
-        if (call.context != nullptr) {
+        if (call.context != nullptr && worker_.contexts().active()) {
             worker_.contexts().insert(request);
         }
         side.posted->post(worker_.receives().index_of(&request), call.tag, call.ignore, source);
@@ -134,18 +136,53 @@ void Endpoint::unpost(ReceiveRequest& request, Side& side) noexcept {
     if (request.multi && request.hungry) {
         unlink_hungry(request);
     }
-    if (request.context != nullptr) {
+    if (request.context != nullptr && worker_.contexts().active()) {
         worker_.contexts().erase(request);
     }
     side.posted->remove(worker_.receives().index_of(&request));
+}
+
+void Endpoint::index_context(ReceiveRequest& request) noexcept {
+    if (request.context != nullptr) {
+        worker_.contexts().insert(request);
+    }
+}
+
+bool Endpoint::is_matching_short() const {
+    return sides_[0].posted->is_short() && sides_[1].posted->is_short();
+}
+
+ReceiveRequest* Endpoint::find_posted(const void* context) noexcept {
+    if (context == nullptr) {
+        return nullptr;
+    }
+    if (worker_.contexts().active()) {
+        return worker_.contexts().oldest(this, context);
+    }
+    for (Side& side : sides_) {
+        const match::Slot found = side.posted->oldest_short(
+            [&](match::Slot slot) { return worker_.receives()[slot].context == context; });
+        if (found != match::kNone) {
+            return &worker_.receives()[found];
+        }
+    }
+    return nullptr;
 }
 
 int Endpoint::cancel(void* context) noexcept {
     if (!enabled_) {
         return refuse(TW_EOPBADSTATE, "the endpoint is not enabled: call tw_ep_enable first");
     }
-    ReceiveRequest* request =
-        context == nullptr ? nullptr : worker_.contexts().oldest(this, context);
+    if (!worker_.contexts().active() && !is_matching_short()) {
+        const auto index = [this] {
+            worker_.index_contexts();
+            return 0;
+        };
+        if (const int error = guarded(index); error != 0) {
+            return error;
+        }
+    }
+    ReceiveRequest* request = find_posted(context);
     if (request == nullptr) {
         return refuse(ENOENT, "no receive with that context is posted; a matched one completes");
     }

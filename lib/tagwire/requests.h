@@ -15,8 +15,11 @@ struct SendRequest {
     void* context;
     const void* buffer;
     uint32_t next_free;
-    bool silent;     // success has no completion
-    bool completed;  // it had its completion when it was posted
+    struct End {
+        bool usual;      // tagged, and success has a completion when it comes
+        bool silent;     // success has no completion
+        bool completed;  // it had its completion when it was posted
+    } ends;
     transport::SendOperation operation;
     uint8_t copy[TW_INJECT_SIZE];  // of the payload, with TW_INJECT
 };
@@ -31,6 +34,7 @@ struct ReceiveRequest {
     // In the index of contexts while it is posted.
     uint32_t next_context;
     uint32_t previous_context;
+    bool plain;   // one buffer, for one message, and success has a completion
     bool posted;  // and not matched, or a multi-receive that takes more
     bool silent;  // success has no completion
     bool untagged;

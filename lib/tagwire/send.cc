@@ -79,8 +79,10 @@ int Endpoint::send(const SendCall& call) noexcept {
     request->endpoint = this;
     request->context = call.context;
     request->buffer = call.count != 0 ? call.iov[0].iov_base : nullptr;
-    request->silent = (call.flags & TW_COMPLETION) == 0;
-    request->completed = false;
+    const bool silent = (call.flags & TW_COMPLETION) == 0;
+    request->ends = {.usual = !silent && call.kind == transport::MessageKind::kTagged,
+                     .silent = silent,
+                     .completed = false};
     if ((call.flags & kNotPlain) != 0) [[unlikely]] {
         operation.header.flags = header_flags(call.flags);
         if ((call.flags & TW_INJECT) != 0) {
@@ -96,18 +98,24 @@ int Endpoint::send(const SendCall& call) noexcept {
     }
     if (const int error = worker_.transport().send(peer, operation); error != 0) [[unlikely]] {
         send_cq_->unreserve();
-        return undo(refuse(-error, error == -EAGAIN
-                                       ? "the send queue is full: call tw_progress and try again"
-                                       : "the transport refused the message"));
+        return send_refused(*request, error);
     }
     ++sends_;
     // fi_cq(3): an inject completion may come before the data is on the network.
     constexpr uint64_t kAtOnce = TW_INJECT | TW_INJECT_COMPLETE;
-    if ((call.flags & kAtOnce) == kAtOnce && !request->silent) [[unlikely]] {
+    if ((call.flags & kAtOnce) == kAtOnce && !silent) [[unlikely]] {
         write_sent(*request, 0);
-        request->completed = true;
+        request->ends.completed = true;
+        request->ends.usual = false;
     }
     return 0;
+}
+
+int Endpoint::send_refused(SendRequest& request, int error) noexcept {
+    worker_.sends().release(&request);
+    return refuse(-error, error == -EAGAIN
+                              ? "the send queue is full: call tw_progress and try again"
+                              : "the transport refused the message");
 }
 
 // A peer is opened when its address is first used; no frame leaves for that.

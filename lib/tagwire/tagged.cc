@@ -3,8 +3,8 @@
 #include "tagwire/tagged.h"
 
 #include "lib/tagwire/calls.h"
-#include "lib/tagwire/endpoint.h"
 #include "lib/tagwire/guard.h"
+#include "lib/tagwire/plain.h"
 
 using namespace tagwire;
 using transport::MessageKind;
@@ -25,12 +25,32 @@ int receive(tw_ep* ep, const iovec* iov, size_t count, tw_addr source, uint64_t 
     return ep->receive({iov, count, source, tag, ignore, context, flags, MessageKind::kTagged});
 }
 
+[[gnu::noinline]] int send(tw_ep* ep, const void* buffer, size_t length, tw_addr dest, uint64_t tag,
+                           void* context) {
+    if (ep == nullptr) {
+        return refuse(EINVAL, kNoEndpoint);
+    }
+    const iovec iov{const_cast<void*>(buffer), length};
+    return send(ep, &iov, 1, dest, tag, 0, context, ep->send_flags());
+}
+
+[[gnu::noinline]] int receive(tw_ep* ep, void* buffer, size_t length, tw_addr source, uint64_t tag,
+                              uint64_t ignore, void* context) {
+    if (ep == nullptr) {
+        return refuse(EINVAL, kNoEndpoint);
+    }
+    const iovec iov{buffer, length};
+    return receive(ep, &iov, 1, source, tag, ignore, context, ep->receive_flags());
+}
+
 }  // namespace
 
 int tw_tsend(tw_ep* ep, const void* buffer, size_t length, tw_addr dest, uint64_t tag,
              void* context) {
-    const iovec iov{const_cast<void*>(buffer), length};
-    return tw_tsendv(ep, &iov, 1, dest, tag, context);
+    if (ep != nullptr && ep->takes_plain_send(buffer, length, dest)) [[likely]] {
+        return ep->send_plain(buffer, length, dest, tag, context);
+    }
+    return send(ep, buffer, length, dest, tag, context);
 }
 
 int tw_tsendv(tw_ep* ep, const iovec* iov, size_t count, tw_addr dest, uint64_t tag,
@@ -80,8 +100,12 @@ int tw_tinjectdata(tw_ep* ep, const void* buffer, size_t length, uint64_t data, 
 
 int tw_trecv(tw_ep* ep, void* buffer, size_t length, tw_addr source, uint64_t tag, uint64_t ignore,
              void* context) {
-    const iovec iov{buffer, length};
-    return tw_trecvv(ep, &iov, 1, source, tag, ignore, context);
+    if (ep != nullptr && ep->takes_plain_receive(buffer, length, source, MessageKind::kTagged))
+        [[likely]] {
+        return ep->receive_plain(buffer, length, source, tag, ignore, context,
+                                 MessageKind::kTagged);
+    }
+    return receive(ep, buffer, length, source, tag, ignore, context);
 }
 
 int tw_trecvv(tw_ep* ep, const iovec* iov, size_t count, tw_addr source, uint64_t tag,

@@ -56,6 +56,9 @@ void Worker::handle(uint32_t count) noexcept {
 
 void Worker::handle(const Event& event) {
     switch (event.type) {
+        case EventType::kRecords:
+            records_arrived(event);
+            break;
         case EventType::kMessage:
             message_arrived(*event.message);
             break;
@@ -74,6 +77,16 @@ void Worker::handle(const Event& event) {
         case EventType::kPeerUp:
             break;  // the transport ends each operation with an event of its own, and counts
     }
+}
+
+void Worker::records_arrived(const Event& event) {
+    PeerEntry& entry = peer_entry(event.peer);
+    if (entry.endpoint != nullptr) [[likely]] {
+        entry.endpoint->records_arrived(event, address_of(entry, event.peer), entry.key_group);
+        return;
+    }
+    counters_.unwanted += event.count;  // its endpoint is closed
+    transport_->records_done(event, 0);
 }
 
 void Worker::message_arrived(IncomingMessage& message) {
@@ -123,8 +136,9 @@ void Worker::send_done(const Event& event) {
         handler_of(kind)->send_done(*event.send, event.status);
         return;
     }
-    auto& request = *static_cast<SendRequest*>(event.send->user);
-    request.endpoint->send_done(request, event.status);
+    // All that end together went from one endpoint to one peer.
+    Endpoint& endpoint = *static_cast<SendRequest*>(event.send->user)->endpoint;
+    endpoint.sends_done(*event.send, event.count, event.status);
 }
 
 void Worker::receive_done(const Event& event) {
@@ -231,9 +245,8 @@ Worker::PeerEntry& Worker::new_peer_entry(PeerId peer) {
     return entry;
 }
 
-tw_addr Worker::address_of(PeerId peer) {
-    PeerEntry& entry = peer_entry(peer);
-    if (entry.address == TW_ADDR_NOTAVAIL && entry.endpoint != nullptr) [[unlikely]] {
+void Worker::find_address(PeerEntry& entry, PeerId peer) {
+    if (entry.endpoint != nullptr) {
         // A vector that did not grow since the last look still lacks the address.
         const AddressVector& av = entry.endpoint->address_vector();
         if (av.size() != entry.av_size) {
@@ -242,7 +255,16 @@ tw_addr Worker::address_of(PeerId peer) {
                                     entry.endpoint->key());
         }
     }
-    return entry.address;
+}
+
+void Worker::index_contexts() {
+    for (Endpoint* endpoint : endpoints_) {
+        if (endpoint != nullptr && endpoint->enabled()) {
+            endpoint->for_each_posted(
+                [this](ReceiveRequest& request) { contexts_.insert(request); });
+        }
+    }
+    contexts_.activate();
 }
 
 }  // namespace tagwire

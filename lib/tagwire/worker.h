@@ -75,6 +75,7 @@ class Worker {
     CoreCounters& counters() { return counters_; }
     uint64_t match_seed() const { return match_seed_; }
     ContextIndex& contexts() { return contexts_; }
+    void index_contexts();
 
     // Several threads use the objects of the worker (TW_THREAD_SAFE): see guard.h.
     bool shared() const { return shared_; }
@@ -112,7 +113,7 @@ class Worker {
     // The local endpoint that a peer belongs to; nullptr when it is closed.
     Endpoint* endpoint_of(transport::PeerId peer) { return peer_entry(peer).endpoint; }
     // The peer's index in its endpoint's address vector.
-    tw_addr address_of(transport::PeerId peer);
+    tw_addr address_of(transport::PeerId peer) { return address_of(peer_entry(peer), peer); }
     // The group that the peer's authorization key stands for in receives.
     uint32_t key_group_of(transport::PeerId peer) { return peer_entry(peer).key_group; }
     void forget_address(const AddressVector& av, tw_addr address);
@@ -146,7 +147,15 @@ class Worker {
     }
     PeerEntry& new_peer_entry(transport::PeerId peer);
     void handle(uint32_t count) noexcept;  // of events_
+    tw_addr address_of(PeerEntry& entry, transport::PeerId peer) {
+        if (entry.address == TW_ADDR_NOTAVAIL) [[unlikely]] {
+            find_address(entry, peer);
+        }
+        return entry.address;
+    }
+    void find_address(PeerEntry& entry, transport::PeerId peer);
     void handle(const transport::Event& event);
+    void records_arrived(const transport::Event& event);
     void message_arrived(transport::IncomingMessage& message);
     void message_lost(transport::IncomingMessage& message, int status);
     void send_done(const transport::Event& event);

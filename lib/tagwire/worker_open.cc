@@ -209,6 +209,7 @@ int Worker::make_transport(const tw_worker_attr& attr) {
     config.peer_timeout_ns = uint64_t{attr.peer_timeout_ms} * 1'000'000;
     config.random_seed = attr.random_seed;
     config.incarnation = attr.random_seed;
+    config.groups_records = true;
     config.nic_udp_checksum = sends_to_port(attr) && computes_udp_checksum(attr);
     std::string error;
     transport_ = transport::Transport::create(config, *io, *clock, &error);

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+
 #include "lib/tagwire/endpoint.h"
+#include "lib/tagwire/error.h"
+#include "lib/tagwire/guard.h"
 #include "lib/tagwire/worker.h"
 
 namespace tagwire {
@@ -53,3 +57,28 @@ int Worker::stats(tw_stat* stats, int count) const {
 }
 
 }  // namespace tagwire
+
+int tw_peer_stats(tw_ep* ep, tw_addr peer, tw_stat* stats, int count) {
+    using namespace tagwire;
+    if (ep == nullptr || count < 0 || (stats == nullptr && count != 0)) {
+        return refuse(EINVAL, "tw_peer_stats: ep and stats cannot be NULL, nor count negative");
+    }
+    const Guard guard(ep->worker());
+    if (!ep->enabled()) {
+        return refuse(TW_EOPBADSTATE, "tw_peer_stats: call tw_ep_enable first");
+    }
+    transport::PeerId id;
+    if (const int error = ep->peer_for(peer, &id); error != 0) {
+        return error;
+    }
+    const transport::BudgetShare share = ep->worker().transport().share_of(id);
+    const tw_stat all[] = {
+        {"held_units", share.held},
+        {"held_units_peak", share.held_peak},
+        {"promised_units", share.promised},
+        {"reserved_units", share.reserved},
+    };
+    constexpr int kCount = sizeof(all) / sizeof(all[0]);
+    std::copy(all, all + std::min(count, kCount), stats);
+    return kCount;
+}

@@ -160,7 +160,13 @@ void Engine::drop_held(IncomingMessage& message) noexcept {
 void Engine::release_units(Session& s, uint32_t units) noexcept {
     budget_.release(s.committed, units);
     held_units_ -= units;
-    if (s.credit_low && s.state == SessionState::kEstablished) [[unlikely]] {
+    if (s.credit_low) [[unlikely]] {
+        release_credit(s);
+    }
+}
+
+void Engine::release_credit(Session& s) noexcept {
+    if (s.state == SessionState::kEstablished) {
         need_ack(s, AckNeed::kSoon);  // carries the new credit
     }
 }

@@ -81,21 +81,24 @@ void Engine::after_acknowledgement(Session& s, uint32_t packets,
         detect_losses(s);
     }
     arm_loss_timer(s);
-    make_ready(s);
+    if (s.has_to_send()) {
+        make_ready(s);
+    }
 }
 
 // The messages of one frame follow each other in the list: it is cut once.
 void Engine::messages_done(Session& s, SendOperation& first, uint32_t count) noexcept {
     SendOperation* const previous = first.state.previous;
-    SendOperation* next = &first;
-    for (; count > 0; --count) {
-        Event event;
-        event.type = EventType::kSendDone;
-        event.peer = s.id;
-        event.send = next;
+    SendOperation* next = first.state.next;
+    for (uint32_t left = count - 1; left > 0; --left) {
         next = next->state.next;
-        events_.push(event);
     }
+    Event event;
+    event.type = EventType::kSendDone;
+    event.peer = s.id;
+    event.count = count;
+    event.send = &first;
+    events_.push(event);
     (previous != nullptr ? previous->state.next : s.oldest) = next;
     (next != nullptr ? next->state.previous : s.newest) = previous;
     finish_markers(s);

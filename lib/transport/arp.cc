@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "lib/transport/engine.h"
+#include "lib/transport/frame_parts.h"
 #include "lib/transport/log.h"
 #include "lib/wire/checksum.h"
 

@@ -8,6 +8,7 @@
 
 #include "lib/transport/engine.h"
 #include "lib/transport/psn.h"
+#include "lib/transport/records.h"
 #include "lib/transport/scatter.h"
 
 namespace tagwire::transport {
@@ -17,33 +18,7 @@ bool has_credit(const Session& s, uint32_t units) noexcept {
     return static_cast<int32_t>(s.eager_received + units - s.eager_allowed) <= 0;
 }
 
-uint64_t load64(const uint8_t* at) noexcept {
-    return *reinterpret_cast<const wire::be64*>(at);
-}
-
-// The header of a record; returns where its payload begins.
-const uint8_t* read_record(const uint8_t* at, MessageHeader& header) noexcept {
-    const uint16_t bits = *reinterpret_cast<const wire::be16*>(at);
-    at += 2;
-    header.kind = MessageKind::kUntagged;
-    header.flags = 0;
-    header.tag = 0;
-    header.data = 0;
-    header.length = bits & wire::kRecordLengthMask;
-    if ((bits & wire::kRecordTagged) != 0) [[likely]] {
-        header.kind = MessageKind::kTagged;
-        header.tag = load64(at);
-        at += 8;
-    }
-    if ((bits & wire::kRecordHasData) != 0) {
-        header.flags = kHasData;
-        header.data = load64(at);
-        at += 8;
-    }
-    return at;
-}
-
-// The same of a record for remote memory.
+// The header of a record for remote memory; returns where its payload begins.
 const uint8_t* read_operation(const uint8_t* at, MessageHeader& header) noexcept {
     const auto& record = *reinterpret_cast<const wire::OperationHeader*>(at);
     const uint16_t bits = record.bits;
@@ -83,92 +58,121 @@ void copy_small(uint8_t* to, const uint8_t* from, uint32_t length) noexcept {
 
 Counter Engine::receive_content(Session& s, rte_mbuf* packet,
                                 const wire::FrameView& view) noexcept {
-    Counter outcome;
     switch (view.base->type()) {
         case wire::PacketType::kMessages:
-            outcome = receive_messages(s, packet, view);
-            break;
+            return receive_messages(s, packet, view);
         case wire::PacketType::kOperations:
-            outcome = receive_operations(s, packet, view);
-            break;
+            return receive_operations(s, packet, view);
         case wire::PacketType::kFirst:
-            outcome = receive_first(s, packet, view);
-            break;
+            return receive_first(s, packet, view);
         case wire::PacketType::kFragment:
-            outcome = receive_fragment(s, packet, view);
-            break;
+            return receive_fragment(s, packet, view);
         default:
             receive_grant(s, *reinterpret_cast<const wire::GrantHeader*>(view.payload));
             return Counter::rx_grants;
     }
-    if (outcome == Counter::drop_inconsistent) [[unlikely]] {
-        // Resending cannot help: the two sides disagree about the session.
-        send_reset(view);
-        end_session(s, -EPROTO);
-    }
-    return outcome;
 }
 
 Counter Engine::receive_messages(Session& s, rte_mbuf* packet,
                                  const wire::FrameView& view) noexcept {
-    return receive_records<false>(s, packet, view);
+    const uint32_t id =
+        reinterpret_cast<const wire::MessagesHeader*>(view.payload)->first_message_id;
+    const uint32_t records = view.records;
+    if (!has_credit(s, records) || messages_.available() < pending_records_ + records ||
+        fragments_.available() < pending_records_ + records) [[unlikely]] {
+        return before(id, s.announce_next) ? Counter::drop_inconsistent : Counter::drop_over_budget;
+    }
+    if (id != s.announce_next || s.unannounced != nullptr || !config_.groups_records) [[unlikely]] {
+        return line_up_records<false>(s, packet, view);
+    }
+    take_units(s, records);
+    s.announce_next = id + records;
+    counters_[Counter::rx_messages] += records;
+    pending_records_ += records;
+    frame_retained_ = true;
+    Event event;
+    event.type = EventType::kRecords;
+    event.peer = s.id;
+    event.count = records;
+    event.records = {view.payload + sizeof(wire::MessagesHeader), packet, id};
+    events_.push(event);
+    return Counter::rx_data;
 }
 
 Counter Engine::receive_operations(Session& s, rte_mbuf* packet,
                                    const wire::FrameView& view) noexcept {
-    return receive_records<true>(s, packet, view);
+    if (!has_credit(s, view.records) || messages_.available() < pending_records_ + view.records ||
+        fragments_.available() < pending_records_ + view.records) [[unlikely]] {
+        return Counter::drop_over_budget;
+    }
+    return line_up_records<true>(s, packet, view);
 }
 
+// One by one: they came early, or the core wants them so.
 template <bool kOperations>
-inline Counter Engine::receive_records(Session& s, rte_mbuf* packet,
-                                       const wire::FrameView& view) noexcept {
+Counter Engine::line_up_records(Session& s, rte_mbuf* packet,
+                                const wire::FrameView& view) noexcept {
     const uint32_t first =
         reinterpret_cast<const wire::MessagesHeader*>(view.payload)->first_message_id;
     uint32_t id = first;
     const uint8_t* at = view.payload + sizeof(wire::MessagesHeader);
     const uint8_t* const end = view.payload + view.payload_length;
-    const uint32_t records = view.records;
-    if (before(id, s.announce_next)) [[unlikely]] {
+    if (before(id, s.announce_next)) {
         return Counter::drop_inconsistent;
     }
-    if (!has_credit(s, records) || messages_.available() < records ||
-        fragments_.available() < records) [[unlikely]] {
-        return Counter::drop_over_budget;
-    }
-    take_units(s, records);
-    const bool in_order = id == s.announce_next && s.unannounced == nullptr;
+    take_units(s, view.records);
     for (; at < end; ++id) {
-        IncomingMessage* message = new_message(s, id);
-        const uint8_t* payload =
-            kOperations ? read_operation(at, message->header) : read_record(at, message->header);
-        const auto length = static_cast<uint32_t>(message->header.length);
-        message->limit = length;
-        message->units = 1;
-        if constexpr (kOperations) {
-            message->session = static_cast<uint32_t>(s.generation);
-        }
-        if (length <= kInlinePayload) [[likely]] {
-            copy_small(message->inline_payload, payload, length);
-            message->received = length;
-            message->state = kHeaderKnown | kInline;
-        } else {
-            message->state = kHeaderKnown;
-            hold(*message, packet, payload, 0, length);
-        }
-        at = payload + length;
-        if (in_order) [[likely]] {
+        MessageHeader header;
+        const uint8_t* payload = kOperations ? read_operation(at, header) : read_record(at, header);
+        at = payload + header.length;
+        IncomingMessage* message = new_record(s, id, header, payload, packet);
+        if (id == s.announce_next && s.unannounced == nullptr) {
             announce(s, message);
         } else if (!line_up(s, message)) {
             drop_held(*message);
             free_message(message);
-            release_units(s, records - (id + 1 - first));
+            release_units(s, view.records - (id + 1 - first));
             return Counter::drop_inconsistent;
         }
     }
-    if (!in_order) [[unlikely]] {
-        announce_waiting(s);
-    }
+    announce_waiting(s);
     return Counter::rx_data;
+}
+
+// Its unit is taken already.
+IncomingMessage* Engine::new_record(Session& s, uint32_t id, const MessageHeader& header,
+                                    const uint8_t* payload, rte_mbuf* packet) noexcept {
+    IncomingMessage* message = new_message(s, id);
+    const auto length = static_cast<uint32_t>(header.length);
+    message->header = header;
+    message->limit = length;
+    message->units = 1;
+    message->session = static_cast<uint32_t>(s.generation);
+    if (length <= kInlinePayload) {
+        copy_small(message->inline_payload, payload, length);
+        message->received = length;
+        message->state = kHeaderKnown | kInline;
+    } else {
+        message->state = kHeaderKnown;
+        hold(*message, packet, payload, 0, length);
+    }
+    return message;
+}
+
+IncomingMessage& Engine::hold_record(const Event& event, uint32_t index,
+                                     const MessageHeader& header, const uint8_t* payload) noexcept {
+    IncomingMessage* message = new_record(sessions_[event.peer], event.records.first_id + index,
+                                          header, payload, event.records.packet);
+    message->set(kAnnounced);
+    return *message;
+}
+
+void Engine::records_done(const Event& event, uint32_t held) noexcept {
+    pending_records_ -= event.count;
+    if (held != event.count) {
+        release_units(sessions_[event.peer], event.count - held);
+    }
+    rte_pktmbuf_free(event.records.packet);  // what holds payload took a reference
 }
 
 Counter Engine::receive_first(Session& s, rte_mbuf* packet, const wire::FrameView& view) noexcept {
@@ -278,6 +282,7 @@ Counter Engine::receive_fragment(Session& s, rte_mbuf* packet,
 
 void Engine::take_units(Session& s, uint32_t units) noexcept {
     s.eager_received += units;
+    s.held_peak = std::max(s.held_peak, s.held());
     held_units_ += units;
     uint64_t& peak = counters_[Counter::held_units_peak];
     peak = std::max<uint64_t>(peak, held_units_);

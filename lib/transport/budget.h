@@ -39,10 +39,14 @@ class ReceiveBudget {
     }
 
     void release(uint32_t& committed, uint32_t units) noexcept {
-        shared_used_ -= above_reserve(committed) - above_reserve(committed - units);
+        if (committed > reserve_) [[unlikely]] {
+            shared_used_ -= above_reserve(committed) - above_reserve(committed - units);
+        }
         committed -= units;
         committed_ -= units;
     }
+
+    uint32_t reserve() const noexcept { return reserve_; }
 
     // Never more than this in all, whatever the configuration says.
     void cap(uint32_t units) noexcept { cap_ = std::min(cap_, units); }

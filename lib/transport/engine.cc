@@ -108,6 +108,8 @@ Engine::Engine(const TransportConfig& config, PacketIo& io, Clock& clock)
       index_(receive_units(config)),
       outgoing_(receive_units(config)),
       budget_(receive_units(config), config.max_peers),
+      ready_(config.max_peers),
+      acks_(config.max_peers),
       timers_(config.max_peers),
       config_(config),
       random_(config.random_seed),
@@ -117,10 +119,6 @@ Engine::Engine(const TransportConfig& config, PacketIo& io, Clock& clock)
     decode_.mac = config.mac.bytes;
     std::memcpy(&decode_.ip, config.local.ip.data(), sizeof(decode_.ip));
     decode_.udp_port = config.local.udp_port;
-    ready_.reserve(config.max_peers);
-    ready_scratch_.reserve(config.max_peers);
-    acks_.reserve(config.max_peers);
-    acks_scratch_.reserve(config.max_peers);
 }
 
 Engine::~Engine() {
@@ -128,6 +126,7 @@ Engine::~Engine() {
     rte_pktmbuf_free_bulk(stock_, stock_count_);
     rte_pktmbuf_free_bulk(looped_.data(), static_cast<unsigned>(looped_.size()));
     fragments_.for_each([](Fragment& fragment) { rte_pktmbuf_free(fragment.packet); });
+    events_.for_each_waiting([](const Event& event) { rte_pktmbuf_free(event.records.packet); });
 }
 
 int Engine::open_endpoint(uint16_t endpoint, KeyDigest key) {
@@ -199,31 +198,38 @@ int Engine::open_peer(uint16_t local_endpoint, const EndpointAddress& remote, Ke
 }
 
 uint32_t Engine::poll(std::span<Event> events) noexcept {
-    note_clock(clock_.now_ns());
-    if (events_.empty()) {
+    advance_clock();
+    if (finished_ != nullptr && events_.empty()) [[unlikely]] {
         free_finished();
     }
     events_.begin(events);
-    run_timers();
+    if (timers_.next() <= now_) [[unlikely]] {
+        run_timers();
+    }
     if (!ready_.empty()) {
         // What was posted since the last poll does not wait for what came meanwhile.
-        transmit_ready();
-        flush_frames();
+        transmit();
+        if (batch_count_ != 0) {
+            flush_frames();
+        }
     }
     receive();
-    transmit();
+    if (!ready_.empty()) {
+        transmit();
+    }
+    if (!acks_.empty()) {
+        transmit_acks();
+    }
+    if (batch_count_ != 0) {
+        flush_frames();
+    }
     return events_.finish();
 }
 
-// Nobody can say who was silent while this machine slept.
-void Engine::note_clock(uint64_t now) noexcept {
-    const uint64_t passed = now - now_;
-    now_ = now;
-    if (passed <= config_.peer_timeout_ns / 2 && announced_address_) [[likely]] {
-        return;
-    }
-    if (!announced_address_) {
-        announced_address_ = true;
+// The first turn, or a jump: nobody can say who was silent while this machine slept.
+void Engine::note_clock(uint64_t now, uint64_t passed) noexcept {
+    if (clock_jump_ns_ == 0) {
+        clock_jump_ns_ = config_.peer_timeout_ns / 2 + 1;
         send_arp(wire::kArpRequest, wire::kBroadcastMac, wire::Mac{}, decode_.ip);
         return;
     }
@@ -237,18 +243,22 @@ void Engine::note_clock(uint64_t now) noexcept {
 }
 
 void Engine::free_finished() noexcept {
-    while (finished_ != nullptr)
-        [[unlikely]] {
-            IncomingMessage* message = finished_;
-            finished_ = message->next;
-            free_message(message);
-        }
+    while (finished_ != nullptr) {
+        IncomingMessage* message = finished_;
+        finished_ = message->next;
+        free_message(message);
+    }
 }
 
 uint64_t Engine::next_deadline_ns() const noexcept {
     const bool work = !ready_.empty() || !acks_.empty() || batch_count_ != 0 || !events_.empty() ||
                       !looped_.empty() || finished_ != nullptr;
     return work ? now_ : timers_.next();
+}
+
+BudgetShare Engine::share_of(PeerId peer) const noexcept {
+    const Session& s = sessions_[peer];
+    return {s.held(), s.held_peak, s.eager_allowed - s.eager_received, budget_.reserve()};
 }
 
 void Engine::report(EventType type, Session& s, int status) noexcept {
@@ -262,25 +272,6 @@ void Engine::report(EventType type, Session& s, int status) noexcept {
 void Engine::set_state(Session& s, SessionState state) noexcept {
     TAGWIRE_LOG(DEBUG, "peer %u: %s -> %s", s.id, name(s.state), name(state));
     s.state = state;
-}
-
-void Engine::make_ready(Session& s) noexcept {
-    if (!s.ready && s.state == SessionState::kEstablished) {
-        s.ready = true;
-        ready_.push_back(s.id);
-    }
-}
-
-void Engine::need_ack(Session& s, AckNeed need) noexcept {
-    if (s.ack_need == AckNeed::kNone) {
-        if (!s.ack_listed) {
-            s.ack_listed = true;
-            acks_.push_back(s.id);
-        }
-        s.ack_need = need;
-    } else if (need == AckNeed::kNow) {
-        s.ack_need = need;
-    }
 }
 
 }  // namespace tagwire::transport

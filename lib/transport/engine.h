@@ -8,7 +8,7 @@
 //   acknowledged.cc  an acknowledgement arrived
 //   loss.cc       something was lost         input.cc      frames that a pipeline received
 //   send.cc       the core sent a message; what goes out next
-//   frames.cc     a frame is built
+//   frames.cc     a frame is built (frame_parts.h: the inlined steps of it)
 #pragma once
 
 #include <map>
@@ -19,6 +19,7 @@
 
 #include "lib/transport/budget.h"
 #include "lib/transport/event_queue.h"
+#include "lib/transport/peer_list.h"
 #include "lib/transport/random.h"
 #include "lib/transport/session.h"
 #include "lib/transport/siphash.h"
@@ -27,6 +28,9 @@
 struct rte_mbuf;
 
 namespace tagwire::transport {
+
+// Of the way of most packets. The library is compiled as one, and this makes it one function.
+#define TAGWIRE_HOT [[gnu::always_inline]] inline
 
 class Engine final : public Transport {
   public:
@@ -45,9 +49,13 @@ class Engine final : public Transport {
     KeyDigest key_of(PeerId peer) const override { return sessions_[peer].key; }
     bool is_busy(PeerId peer) const override { return sessions_[peer].busy(); }
     int send(PeerId peer, SendOperation& operation) noexcept override;
+    int send_short(PeerId peer, SendOperation& operation) noexcept override;
     int answered(SendOperation& operation) noexcept override;
     int mark(PeerId peer, SendOperation& operation) noexcept override;
     int accept(IncomingMessage& message, ReceiveOperation& operation) noexcept override;
+    IncomingMessage& hold_record(const Event& event, uint32_t index, const MessageHeader& header,
+                                 const uint8_t* payload) noexcept override;
+    void records_done(const Event& event, uint32_t held) noexcept override;
     void keep(IncomingMessage& message) noexcept override;
     void discard(IncomingMessage& message) noexcept override;
     void refuse(IncomingMessage& message, uint16_t error) noexcept override;
@@ -64,6 +72,7 @@ class Engine final : public Transport {
     void reset_peer(PeerId peer) noexcept override;
     bool quiesce() noexcept override;
     const Counters& counters() const noexcept override { return counters_; }
+    BudgetShare share_of(PeerId peer) const noexcept override;
 
   private:
     using PeerKey = std::tuple<uint64_t, uint32_t, KeyDigest>;  // IP and port; both endpoints
@@ -77,41 +86,71 @@ class Engine final : public Transport {
     // engine.cc
     PeerId find_peer(uint16_t local_endpoint, const EndpointAddress& remote, KeyDigest key) const;
     void free_finished() noexcept;
-    void note_clock(uint64_t now) noexcept;
+    void advance_clock() noexcept {
+        const uint64_t now = clock_.now_ns();
+        const uint64_t passed = now - now_;
+        now_ = now;
+        if (passed >= clock_jump_ns_) [[unlikely]] {
+            note_clock(now, passed);
+        }
+    }
+    void note_clock(uint64_t now, uint64_t passed) noexcept;
     void report(EventType type, Session& s, int status) noexcept;
     void set_state(Session& s, SessionState state) noexcept;
-    void make_ready(Session& s) noexcept;
-    void need_ack(Session& s, AckNeed need) noexcept;
+    void make_ready(Session& s) noexcept {
+        if (!s.ready && s.state == SessionState::kEstablished) {
+            s.ready = true;
+            ready_.push(s.id);
+        }
+    }
+    void need_ack(Session& s, AckNeed need) noexcept {
+        if (s.ack_need == AckNeed::kNone) {
+            s.ack_need = need;
+            if (!s.ack_listed) {
+                s.ack_listed = true;
+                acks_.push(s.id);
+            }
+        } else if (need == AckNeed::kNow) {
+            s.ack_need = need;
+        }
+    }
     void count(Counter counter) noexcept { ++counters_[counter]; }
 
     // receive.cc
-    void receive() noexcept;
+    TAGWIRE_HOT void receive() noexcept;
+    TAGWIRE_HOT void receive_burst(rte_mbuf** packets, uint16_t received) noexcept;
     void receive_looped() noexcept;
     void note_receive_pool(const rte_mbuf* packet) noexcept;
-    Counter receive_frame(rte_mbuf* packet) noexcept;
-    Counter receive_tagwire(rte_mbuf* packet, const wire::FrameView& view) noexcept;
+    TAGWIRE_HOT Counter receive_frame(rte_mbuf* packet) noexcept;
+    TAGWIRE_HOT Counter receive_tagwire(rte_mbuf* packet, const wire::FrameView& view) noexcept;
     Counter receive_cold(const wire::FrameView& view) noexcept;
-    bool take_acknowledgement(Session& s, const wire::BaseHeader& base) noexcept;
+    TAGWIRE_HOT bool take_acknowledgement(Session& s, const wire::BaseHeader& base) noexcept;
 
     // input.cc
     bool take_if_ours(rte_mbuf* packet) noexcept;
     void overhear(const uint8_t* frame, uint32_t length) noexcept;
 
     // sequenced.cc
-    Counter receive_sequenced(Session& s, rte_mbuf* packet, const wire::FrameView& view) noexcept;
+    TAGWIRE_HOT Counter receive_sequenced(Session& s, rte_mbuf* packet,
+                                          const wire::FrameView& view) noexcept;
     Counter receive_out_of_order(Session& s, uint64_t psn, rte_mbuf* packet,
                                  const wire::FrameView& view) noexcept;
+    Counter contradicted(Session& s, const wire::FrameView& view) noexcept;
     uint32_t sack_words(const Session& s, wire::be64* words) const noexcept;
 
     // assembly.cc
+    void release_credit(Session& s) noexcept;
     Counter receive_content(Session& s, rte_mbuf* packet, const wire::FrameView& view) noexcept;
-    Counter receive_messages(Session& s, rte_mbuf* packet, const wire::FrameView& view) noexcept;
-    template <bool kOperations>
-    Counter receive_records(Session& s, rte_mbuf* packet, const wire::FrameView& view) noexcept;
+    TAGWIRE_HOT Counter receive_messages(Session& s, rte_mbuf* packet,
+                                         const wire::FrameView& view) noexcept;
     Counter receive_operations(Session& s, rte_mbuf* packet, const wire::FrameView& view) noexcept;
+    template <bool kOperations>
+    Counter line_up_records(Session& s, rte_mbuf* packet, const wire::FrameView& view) noexcept;
+    IncomingMessage* new_record(Session& s, uint32_t id, const MessageHeader& header,
+                                const uint8_t* payload, rte_mbuf* packet) noexcept;
     Counter receive_first(Session& s, rte_mbuf* packet, const wire::FrameView& view) noexcept;
     Counter receive_fragment(Session& s, rte_mbuf* packet, const wire::FrameView& view) noexcept;
-    void take_units(Session& s, uint32_t units) noexcept;
+    TAGWIRE_HOT void take_units(Session& s, uint32_t units) noexcept;
     IncomingMessage* new_message(Session& s, uint32_t id) noexcept;
     IncomingMessage* expect_message(Session& s, uint32_t id) noexcept;
     IncomingMessage* find_assembling(Session& s, uint32_t id) noexcept;
@@ -127,7 +166,7 @@ class Engine final : public Transport {
     // accept.cc
     void deliver_held(IncomingMessage& message) noexcept;
     void drop_held(IncomingMessage& message) noexcept;
-    void release_units(Session& s, uint32_t units) noexcept;
+    TAGWIRE_HOT void release_units(Session& s, uint32_t units) noexcept;
     void free_message(IncomingMessage* message) noexcept;
     void stop_expecting(Session& s, IncomingMessage& message) noexcept;
     void drop(IncomingMessage& message, uint16_t notes, uint16_t refusal) noexcept;
@@ -142,12 +181,13 @@ class Engine final : public Transport {
     void unlist_partial(Session& s, IncomingMessage& message) noexcept;
 
     // acknowledged.cc
-    void acknowledged(Session& s, uint64_t ack) noexcept;
+    TAGWIRE_HOT void acknowledged(Session& s, uint64_t ack) noexcept;
     void selectively_acknowledged(Session& s, const wire::BaseHeader& base, const uint8_t* words,
                                   uint32_t count) noexcept;
-    void slot_acknowledged(Session& s, uint64_t psn, TxSlot& slot) noexcept;
-    void after_acknowledgement(Session& s, uint32_t packets, const wire::BaseHeader& base) noexcept;
-    void messages_done(Session& s, SendOperation& first, uint32_t count) noexcept;
+    TAGWIRE_HOT void slot_acknowledged(Session& s, uint64_t psn, TxSlot& slot) noexcept;
+    TAGWIRE_HOT void after_acknowledgement(Session& s, uint32_t packets,
+                                           const wire::BaseHeader& base) noexcept;
+    TAGWIRE_HOT void messages_done(Session& s, SendOperation& first, uint32_t count) noexcept;
     void packet_of_message_done(Session& s, SendOperation& operation) noexcept;
     void operations_done(Session& s, SendOperation& first, uint32_t count) noexcept;
     void receive_note(Session& s, SendOperation& operation,
@@ -167,20 +207,30 @@ class Engine final : public Transport {
     void detect_losses(Session& s) noexcept;
     void mark_lost(Session& s, TxSlot& slot) noexcept;
     void loss_timer(Session& s) noexcept;
-    void arm_loss_timer(Session& s) noexcept;
-    uint64_t timeout_of(const Session& s) const noexcept;
+    TAGWIRE_HOT void arm_loss_timer(Session& s) noexcept;
+    TAGWIRE_HOT uint64_t timeout_of(const Session& s) const noexcept;
 
     // send.cc
     enum class Step : uint8_t { kSent, kNothing, kNoBuffer };
-    void append(Session& s, SendOperation& operation) noexcept;
-    void transmit() noexcept;
-    void transmit_ready() noexcept;
-    bool transmit_session(Session& s) noexcept;
-    Step transmit_next(Session& s) noexcept;
+    [[gnu::noinline]] void watch_and_append(Session& s, SendOperation& operation) noexcept;
+    void append(Session& s, SendOperation& operation) noexcept {
+        operation.state.next = nullptr;
+        operation.state.previous = s.newest;
+        (s.newest != nullptr ? s.newest->state.next : s.oldest) = &operation;
+        s.newest = &operation;
+        if (s.unsent == nullptr) {
+            s.unsent = &operation;
+        }
+        make_ready(s);
+    }
+    static void prepare(SendOperation& operation) noexcept;
+    TAGWIRE_HOT void transmit() noexcept;
+    TAGWIRE_HOT bool transmit_session(Session& s) noexcept;
+    TAGWIRE_HOT Step transmit_next(Session& s) noexcept;
     Step transmit_lost(Session& s) noexcept;
     Step transmit_grant(Session& s) noexcept;
-    Step transmit_new(Session& s) noexcept;
-    Step transmit_records(Session& s) noexcept;
+    TAGWIRE_HOT Step transmit_new(Session& s) noexcept;
+    TAGWIRE_HOT Step transmit_records(Session& s) noexcept;
     Step transmit_operations(Session& s) noexcept;
     static uint32_t delivered_in_a_row(const IncomingMessage& first) noexcept;
     Step transmit_eager_part(Session& s, SendOperation& operation) noexcept;
@@ -190,28 +240,32 @@ class Engine final : public Transport {
     bool emit_new(Session& s, const TxSlot& packet) noexcept;
     void held_back(Session& s) noexcept;
     void begin_transfer(Session& s, SendOperation& operation) noexcept;
-    void transmit_acks() noexcept;
+    TAGWIRE_HOT void transmit_acks() noexcept;
 
     // frames.cc
-    rte_mbuf* new_frame() noexcept;
-    bool has_tx_room() const noexcept;
-    void push_frame(rte_mbuf* packet) noexcept;
-    void push_frame(const Session& s, rte_mbuf* packet) noexcept;
+    TAGWIRE_HOT rte_mbuf* new_frame() noexcept;
+    bool take_stock() noexcept;
+    bool has_tx_room() const noexcept { return batch_count_ < kTxBatch; }
+    TAGWIRE_HOT void push_frame(rte_mbuf* packet) noexcept;
+    TAGWIRE_HOT void push_frame(const Session& s, rte_mbuf* packet) noexcept;
     void loop_back(rte_mbuf* packet) noexcept;
     void flush_frames() noexcept;
     void fill_template(Session& s, const wire::Mac& mac) noexcept;
-    uint8_t* begin_frame(Session& s, rte_mbuf* packet, wire::PacketType type, uint64_t psn,
-                         uint8_t flags) noexcept;
-    void finish_frame(const Session& s, rte_mbuf* packet, const uint8_t* end) noexcept;
+    TAGWIRE_HOT uint8_t* begin_frame(Session& s, rte_mbuf* packet, wire::PacketType type,
+                                     uint64_t psn, uint8_t flags) noexcept;
+    TAGWIRE_HOT void finish_frame(const Session& s, rte_mbuf* packet, const uint8_t* end) noexcept;
     bool emit(Session& s, TxSlot& slot, uint64_t psn, uint8_t flags) noexcept;
     bool send_ack(Session& s) noexcept;
     void send_control(Session& s, wire::PacketType type, uint8_t flags) noexcept;
-    void finish_udp(rte_mbuf* packet) noexcept;
+    TAGWIRE_HOT void finish_udp(rte_mbuf* packet) noexcept;
     wire::FrameHeader* begin_reply(rte_mbuf** packet, const wire::FrameView& to,
                                    wire::PacketType type) noexcept;
     void finish_reply(rte_mbuf* packet, uint32_t extension) noexcept;
-    uint16_t credit_for(Session& s) noexcept;
-    uint32_t timestamp() const noexcept;
+    TAGWIRE_HOT uint16_t credit_for(Session& s) noexcept;
+    void promise_credit(Session& s, uint32_t promised) noexcept;
+    uint32_t timestamp() const noexcept {
+        return static_cast<uint32_t>(now_ >> wire::kTimestampShift);
+    }
 
     // handshake.cc
     void start_session(Session& s) noexcept;
@@ -259,7 +313,15 @@ class Engine final : public Transport {
     void session_timer(Session& s) noexcept;
     void ask_for_credit(Session& s) noexcept;
     void keep_alive(Session& s) noexcept;
-    void watch(Session& s, bool was_busy) noexcept;
+    void watch(Session& s, bool was_busy) noexcept {
+        if (!was_busy) {
+            s.heard_ns = std::max(s.heard_ns, now_);
+        }
+        if (s.keepalive_deadline == kNever) [[unlikely]] {
+            start_watch(s);
+        }
+    }
+    void start_watch(Session& s) noexcept;
     void wake(Session& s, uint64_t time) noexcept { timers_.schedule(s.id, time); }
 
     static constexpr uint16_t kBurst = 32;
@@ -280,13 +342,14 @@ class Engine final : public Transport {
     MessageIndex<IncomingLinks> index_;
     MessageIndex<OutgoingLinks> outgoing_;
     ReceiveBudget budget_;
+    uint64_t clock_jump_ns_ = 0;    // more than this between two turns is one
+    uint32_t pending_records_ = 0;  // of events kRecords that are not done
+    bool frame_retained_ = false;   // the frame that was received last is an event's
     bool receive_pool_known_ = false;
     uint32_t held_units_ = 0;
     IncomingMessage* finished_ = nullptr;  // freed once their event was seen
-    std::vector<PeerId> ready_;
-    std::vector<PeerId> ready_scratch_;
-    std::vector<PeerId> acks_;
-    std::vector<PeerId> acks_scratch_;
+    PeerList ready_;
+    PeerList acks_;
     rte_mbuf* batch_[kTxBatch];
     uint32_t batch_count_ = 0;
     rte_mbuf* stock_[kBurst];
@@ -303,7 +366,6 @@ class Engine final : public Transport {
     SipKey cookie_key_;
     uint64_t incarnation_;
     uint32_t max_window_;
-    bool announced_address_ = false;
     std::map<uint16_t, std::set<KeyDigest>> endpoints_;  // with the keys that they have
     std::map<PeerKey, PeerId> peer_index_;
     std::unordered_map<uint64_t, PeerId> host_index_;  // IP and port: chain of peers

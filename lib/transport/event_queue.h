@@ -36,31 +36,35 @@ class EventQueue {
             *next_++ = event;
         } else {
             waiting_.push_back(event);
+            ++left_;
         }
     }
 
-    // Events wait: the caller's span is full.
-    bool empty() const noexcept { return taken_ == waiting_.size(); }
+    // No events wait: they all fit the caller's span.
+    bool empty() const noexcept { return left_ == 0; }
+
+    template <typename Visit>
+    void for_each_waiting(Visit visit) const noexcept {
+        for (size_t i = waiting_.size() - left_; i < waiting_.size(); ++i) {
+            visit(waiting_[i]);
+        }
+    }
 
   private:
     void hand_over() noexcept {
         while (next_ != end_ && !empty()) {
-            *next_++ = waiting_[taken_++];
+            *next_++ = waiting_[waiting_.size() - left_--];
         }
-        if (empty()) {
-            waiting_.clear();
-            taken_ = 0;
-        } else if (taken_ > waiting_.size() / 2) {
-            waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<ptrdiff_t>(taken_));
-            taken_ = 0;
+        if (left_ < waiting_.size() / 2) {
+            waiting_.erase(waiting_.begin(), waiting_.end() - static_cast<ptrdiff_t>(left_));
         }
     }
 
     Event* first_ = nullptr;
     Event* next_ = nullptr;
     Event* end_ = nullptr;
+    size_t left_ = 0;  // the last ones of `waiting_`
     std::vector<Event> waiting_;
-    size_t taken_ = 0;
 };
 
 }  // namespace tagwire::transport

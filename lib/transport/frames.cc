@@ -6,8 +6,7 @@
 #include <cstring>
 
 #include "lib/transport/engine.h"
-#include "lib/transport/scatter.h"
-#include "lib/wire/checksum.h"
+#include "lib/transport/frame_parts.h"
 
 namespace tagwire::transport {
 namespace {
@@ -27,31 +26,6 @@ void fill_headers(wire::FrameHeader& frame, const wire::Mac& from, const wire::M
     frame.ip.destination = to_ip;
     frame.udp.source_port = from_port;
     frame.udp.destination_port = to_port;
-}
-
-uint8_t* write_record(uint8_t* at, const SendOperation& operation) noexcept {
-    const MessageHeader& header = operation.header;
-    const auto length = static_cast<uint32_t>(header.length);
-    uint32_t bits = length;
-    uint8_t* const start = at;
-    at += 2;
-    if (header.kind == MessageKind::kTagged) [[likely]] {
-        bits |= wire::kRecordTagged;
-        *reinterpret_cast<wire::be64*>(at) = header.tag;
-        at += 8;
-    }
-    if ((header.flags & kHasData) != 0) {
-        bits |= wire::kRecordHasData;
-        *reinterpret_cast<wire::be64*>(at) = header.data;
-        at += 8;
-    }
-    *reinterpret_cast<wire::be16*>(start) = static_cast<uint16_t>(bits);
-    if (length == 8 && operation.iov_count == 1) [[likely]] {
-        std::memcpy(at, operation.iov[0].iov_base, 8);
-    } else {
-        gather(operation.iov, 0, at, length);
-    }
-    return at + length;
 }
 
 uint8_t* write_operation(uint8_t* at, const SendOperation& operation) noexcept {
@@ -117,58 +91,10 @@ uint8_t* write_extension(uint8_t* at, const TxSlot& slot) noexcept {
 
 }  // namespace
 
-rte_mbuf* Engine::new_frame() noexcept {
-    if (stock_count_ == 0) [[unlikely]] {
-        if (rte_pktmbuf_alloc_bulk(config_.packet_pool, stock_, kBurst) != 0) {
-            stock_[0] = rte_pktmbuf_alloc(config_.packet_pool);  // fewer than a burst are left
-            if (stock_[0] == nullptr) {
-                count(Counter::tx_no_buffer);
-                return nullptr;
-            }
-            stock_count_ = 1;
-        } else {
-            stock_count_ = kBurst;
-        }
-    }
-    return stock_[--stock_count_];
-}
-
-bool Engine::has_tx_room() const noexcept {
-    return batch_count_ < kTxBatch;
-}
-
-void Engine::push_frame(rte_mbuf* packet) noexcept {
-    batch_[batch_count_++] = packet;
-    if (batch_count_ == kTxBatch) [[unlikely]] {
-        flush_frames();
-    }
-}
-
-void Engine::push_frame(const Session& s, rte_mbuf* packet) noexcept {
-    s.loopback ? loop_back(packet) : push_frame(packet);
-}
-
 // The next receive() takes it.
 void Engine::loop_back(rte_mbuf* packet) noexcept {
     packet->ol_flags = RTE_MBUF_F_RX_IP_CKSUM_GOOD | RTE_MBUF_F_RX_L4_CKSUM_GOOD;
     looped_.push_back(packet);
-}
-
-void Engine::flush_frames() noexcept {
-    if (batch_count_ == 0) {
-        return;
-    }
-    const uint32_t sent = io_.tx_burst(batch_, static_cast<uint16_t>(batch_count_));
-    counters_[Counter::tx_frames] += sent;
-    if (sent < batch_count_) [[unlikely]] {
-        count(Counter::tx_nic_full);
-        std::memmove(batch_, batch_ + sent, (batch_count_ - sent) * sizeof(batch_[0]));
-    }
-    batch_count_ -= sent;
-}
-
-uint32_t Engine::timestamp() const noexcept {
-    return static_cast<uint32_t>(now_ >> wire::kTimestampShift);
 }
 
 void Engine::fill_template(Session& s, const wire::Mac& mac) noexcept {
@@ -180,63 +106,36 @@ void Engine::fill_template(Session& s, const wire::Mac& mac) noexcept {
     s.ip_sum = wire::checksum_fold(wire::checksum_add(0, &s.frame.ip, sizeof(s.frame.ip)));
 }
 
-uint16_t Engine::credit_for(Session& s) noexcept {
-    const uint32_t promised = s.eager_allowed - s.eager_received;
-    if (promised < ReceiveBudget::kMaxPromise / 2) [[unlikely]] {
-        constexpr uint32_t kLow = 16;
-        const uint32_t more = budget_.promise(s.committed, promised);
-        s.eager_allowed += more;
-        s.credit_low = promised + more < kLow;
+// The stock of frames is used up.
+bool Engine::take_stock() noexcept {
+    if (rte_pktmbuf_alloc_bulk(config_.packet_pool, stock_, kBurst) == 0) {
+        stock_count_ = kBurst;
+        return true;
     }
-    return static_cast<uint16_t>(s.eager_allowed);
+    stock_[0] = rte_pktmbuf_alloc(config_.packet_pool);  // fewer than a burst are left
+    if (stock_[0] == nullptr) {
+        count(Counter::tx_no_buffer);
+        return false;
+    }
+    stock_count_ = 1;
+    return true;
 }
 
-// Returns where the extension goes.
-uint8_t* Engine::begin_frame(Session& s, rte_mbuf* packet, wire::PacketType type, uint64_t psn,
-                             uint8_t flags) noexcept {
-    auto* frame = rte_pktmbuf_mtod(packet, wire::FrameHeader*);
-    std::memcpy(frame, &s.frame, sizeof(*frame));
-    frame->base.version_type = wire::BaseHeader::make_version_type(type);
-    if (s.saw_duplicate) [[unlikely]] {
-        flags |= wire::kFlagDuplicate;
-        s.saw_duplicate = false;
+void Engine::flush_frames() noexcept {
+    const uint32_t sent = io_.tx_burst(batch_, static_cast<uint16_t>(batch_count_));
+    counters_[Counter::tx_frames] += sent;
+    if (sent < batch_count_) [[unlikely]] {
+        count(Counter::tx_nic_full);
+        std::memmove(batch_, batch_ + sent, (batch_count_ - sent) * sizeof(batch_[0]));
     }
-    frame->base.flags = flags;
-    frame->base.psn = static_cast<uint32_t>(psn);
-    frame->base.ack = static_cast<uint32_t>(s.receive_next);
-    frame->base.timestamp = timestamp();
-    frame->base.credit = credit_for(s);
-    if (s.receive_end == s.receive_next) [[likely]] {
-        s.ack_need = AckNeed::kNone;  // this packet says it all
-    }
-    return reinterpret_cast<uint8_t*>(frame + 1);
+    batch_count_ -= sent;
 }
 
-void Engine::finish_frame(const Session& s, rte_mbuf* packet, const uint8_t* end) noexcept {
-    auto* frame = rte_pktmbuf_mtod(packet, wire::FrameHeader*);
-    const auto length = static_cast<uint32_t>(end - reinterpret_cast<const uint8_t*>(frame));
-    const wire::be16 ip_length = static_cast<uint16_t>(length - sizeof(frame->ethernet));
-    frame->ip.total_length = ip_length;
-    frame->ip.checksum = wire::be16::from_raw(
-        static_cast<uint16_t>(~wire::checksum_fold(uint64_t{s.ip_sum} + ip_length.raw())));
-    frame->udp.length = static_cast<uint16_t>(length - sizeof(frame->ethernet) - sizeof(frame->ip));
-    packet->data_len = static_cast<uint16_t>(length);
-    packet->pkt_len = length;
-    finish_udp(packet);
-}
-
-// The checksum, or what the NIC needs to compute it.
-void Engine::finish_udp(rte_mbuf* packet) noexcept {
-    auto* frame = rte_pktmbuf_mtod(packet, wire::FrameHeader*);
-    if (config_.nic_udp_checksum) {
-        packet->ol_flags |= RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_UDP_CKSUM;
-        packet->l2_len = sizeof(frame->ethernet);
-        packet->l3_len = sizeof(frame->ip);
-        frame->udp.checksum = wire::be16::from_raw(
-            wire::checksum_fold(wire::pseudo_header_sum(frame->ip, frame->udp.length)));
-    } else {
-        frame->udp.checksum = wire::be16::from_raw(wire::udp_checksum(frame->ip, frame->udp));
-    }
+void Engine::promise_credit(Session& s, uint32_t promised) noexcept {
+    constexpr uint32_t kLow = 16;
+    const uint32_t more = budget_.promise(s.committed, promised);
+    s.eager_allowed += more;
+    s.credit_low = promised + more < kLow;
 }
 
 bool Engine::emit(Session& s, TxSlot& slot, uint64_t psn, uint8_t flags) noexcept {

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "lib/transport/engine.h"
+#include "lib/transport/frame_parts.h"
 #include "lib/transport/log.h"
 #include "lib/transport/psn.h"
 
@@ -279,8 +279,7 @@ void Engine::establish(Session& s, const wire::FrameView& view) noexcept {
     s.eager_credit = view.base->credit;
     s.window = std::min<uint32_t>(max_window_, peer.window);
     s.payload_room = std::min(config_.mtu, uint16_t{peer.mtu}) - wire::kHeadersInMtu;
-    s.record_limit = s.payload_room - static_cast<uint32_t>(sizeof(wire::MessagesHeader)) -
-                     wire::record_header_size(wire::kRecordTagged | wire::kRecordHasData);
+    s.record_room = s.payload_room - static_cast<uint32_t>(sizeof(wire::MessagesHeader));
     s.congestion.reset(s.window);
     if (s.slots == nullptr) {
         const uint32_t slots = std::bit_ceil(max_window_);

@@ -3,6 +3,8 @@
 #include <rte_mbuf.h>
 #include <rte_prefetch.h>
 
+#include <utility>
+
 #include "lib/transport/engine.h"
 #include "lib/wire/claim.h"
 
@@ -10,7 +12,7 @@ namespace tagwire::transport {
 
 uint32_t Engine::input(std::span<rte_mbuf*> packets, uint16_t* given_back,
                        std::span<Event> events) noexcept {
-    note_clock(clock_.now_ns());
+    advance_clock();
     if (events_.empty()) {
         free_finished();
     }
@@ -52,7 +54,9 @@ bool Engine::take_if_ours(rte_mbuf* packet) noexcept {
     }
     count(Counter::rx_frames);
     count(receive_frame(packet));
-    rte_pktmbuf_free(packet);
+    if (!std::exchange(frame_retained_, false)) {
+        rte_pktmbuf_free(packet);
+    }
     return true;
 }
 

@@ -4,6 +4,8 @@
 #include <rte_mbuf.h>
 #include <rte_prefetch.h>
 
+#include <utility>
+
 #include "lib/transport/engine.h"
 #include "lib/transport/log.h"
 #include "lib/transport/psn.h"
@@ -24,25 +26,37 @@ wire::Verified verified_by_nic(const rte_mbuf* packet) noexcept {
 }  // namespace
 
 void Engine::receive() noexcept {
-    if (!looped_.empty() && events_.empty()) [[unlikely]] {
+    if (!events_.empty()) [[unlikely]] {
+        return;
+    }
+    if (!looped_.empty()) [[unlikely]] {
         receive_looped();
     }
     rte_mbuf* packets[kBurst];
     for (uint32_t burst = 0; burst < kRxBursts && events_.empty(); ++burst) {
         const uint16_t received = io_.rx_burst(packets, kBurst);
-        counters_[Counter::rx_frames] += received;
-        if (!receive_pool_known_ && received > 0) [[unlikely]] {
-            note_receive_pool(packets[0]);
+        if (received == 0) {
+            break;
         }
-        for (uint16_t i = 0; i < received; ++i) {
-            if (i + 1 < received) {
-                rte_prefetch0(rte_pktmbuf_mtod(packets[i + 1], void*));
-            }
-            count(receive_frame(packets[i]));
-            rte_pktmbuf_free(packets[i]);  // what holds payload took a reference
-        }
+        receive_burst(packets, received);
         if (received < kBurst) {
             break;
+        }
+    }
+}
+
+void Engine::receive_burst(rte_mbuf** packets, uint16_t received) noexcept {
+    counters_[Counter::rx_frames] += received;
+    if (!receive_pool_known_) [[unlikely]] {
+        note_receive_pool(packets[0]);
+    }
+    for (uint16_t i = 0; i < received; ++i) {
+        if (i + 1 < received) {
+            rte_prefetch0(rte_pktmbuf_mtod(packets[i + 1], void*));
+        }
+        count(receive_frame(packets[i]));
+        if (!std::exchange(frame_retained_, false)) {
+            rte_pktmbuf_free(packets[i]);  // what holds payload took a reference
         }
     }
 }
@@ -59,7 +73,9 @@ void Engine::receive_looped() noexcept {
         count(Counter::rx_frames);
         count(Counter::looped_frames);
         count(receive_frame(packet));
-        rte_pktmbuf_free(packet);
+        if (!std::exchange(frame_retained_, false)) {
+            rte_pktmbuf_free(packet);
+        }
     }
     looped_scratch_.clear();
 }
@@ -166,7 +182,9 @@ bool Engine::take_acknowledgement(Session& s, const wire::BaseHeader& base) noex
     if (credit > 0) {
         s.eager_credit += static_cast<uint32_t>(credit);
         s.persist_deadline = kNever;
-        make_ready(s);
+        if (s.unsent != nullptr) {
+            make_ready(s);
+        }
     }
     if ((base.flags & wire::kFlagDuplicate) != 0) [[unlikely]] {
         count(Counter::spurious_retransmits);

@@ -4,13 +4,21 @@
 #include <cerrno>
 
 #include "lib/transport/engine.h"
+#include "lib/transport/frame_parts.h"
 
 namespace tagwire::transport {
 namespace {
 
-uint16_t record_bits(const MessageHeader& header) noexcept {
-    return static_cast<uint16_t>((header.kind == MessageKind::kTagged ? wire::kRecordTagged : 0) |
-                                 ((header.flags & kHasData) != 0 ? wire::kRecordHasData : 0));
+static_assert(kShortMessage + wire::record_header_size(wire::kRecordTagged) +
+                  sizeof(wire::MessagesHeader) + wire::kHeadersInMtu <=
+              wire::kMinMtu);
+
+uint32_t record_size(const MessageHeader& header) noexcept {
+    if (header.kind > MessageKind::kUntagged) {
+        return static_cast<uint32_t>(header.length + sizeof(wire::OperationHeader));
+    }
+    return static_cast<uint32_t>(header.length) + 2 +
+           (header.kind == MessageKind::kTagged ? 8 : 0) + ((header.flags & kHasData) != 0 ? 8 : 0);
 }
 
 // A record says no more of its message than these. One for remote memory has the notes of
@@ -41,34 +49,53 @@ uint64_t total_of(const SendOperation& operation) noexcept {
 
 }  // namespace
 
+int Engine::send_short(PeerId peer, SendOperation& operation) noexcept {
+    Session& s = sessions_[peer];
+    if (s.state != SessionState::kEstablished) [[unlikely]] {
+        return send(peer, operation);
+    }
+    auto& state = operation.state;
+    state.record_size = static_cast<uint32_t>(operation.header.length) +
+                        wire::record_header_size(wire::kRecordTagged);
+    state.plain = true;
+    state.indexed = state.transfers = state.marker = false;
+    state.message_id = s.next_message_id++;
+    count(Counter::tx_messages);
+    if (s.oldest == nullptr) {
+        watch_and_append(s, operation);
+    } else {
+        append(s, operation);
+    }
+    return 0;
+}
+
+void Engine::watch_and_append(Session& s, SendOperation& operation) noexcept {
+    watch(s, s.busy());
+    append(s, operation);
+}
+
 int Engine::send(PeerId peer, SendOperation& operation) noexcept {
-    if (peer >= peers_ || operation.iov_count > kMaxIov ||
-        total_of(operation) != operation.header.length) [[unlikely]] {
+    if (peer >= peers_) {
         return -EINVAL;
     }
-    if (operation.header.length > kMaxMessageSize) [[unlikely]] {
+    if (operation.iov_count > kMaxIov || total_of(operation) != operation.header.length) {
+        return -EINVAL;
+    }
+    if (operation.header.length > kMaxMessageSize) {
         return -EMSGSIZE;
     }
     Session& s = sessions_[peer];
-    if (s.state == SessionState::kClosing) [[unlikely]] {
+    if (s.state == SessionState::kClosing) {
         return -EAGAIN;
     }
     if (s.oldest == nullptr) {
         watch(s, s.busy());
     }
-    if (s.state == SessionState::kClosed) [[unlikely]] {
+    if (s.state == SessionState::kClosed) {
         start_session(s);
     }
-    operation.state = {};
+    prepare(operation);
     operation.state.message_id = s.next_message_id++;
-    operation.state.end = static_cast<uint32_t>(operation.header.length);
-    operation.state.record_length = operation.state.end;
-    if (!may_be_record(operation.header)) [[unlikely]] {
-        operation.state.record_length = UINT32_MAX;
-    }
-    if (operation.header.flags != 0) [[unlikely]] {
-        operation.state.awaited = awaited_notes(operation.header);
-    }
     append(s, operation);
     count(Counter::tx_messages);
     return 0;
@@ -81,46 +108,36 @@ int Engine::mark(PeerId peer, SendOperation& operation) noexcept {
     }
     operation.state = {};
     operation.state.marker = true;
-    operation.state.record_length = UINT32_MAX;
+    operation.state.record_size = UINT32_MAX;
     append(s, operation);
     return 0;
 }
 
-// To the end of what is to be sent.
-void Engine::append(Session& s, SendOperation& operation) noexcept {
-    operation.state.previous = s.newest;
-    (s.newest != nullptr ? s.newest->state.next : s.oldest) = &operation;
-    s.newest = &operation;
-    if (s.unsent == nullptr) {
-        s.unsent = &operation;
-    }
-    make_ready(s);
+void Engine::prepare(SendOperation& operation) noexcept {
+    const bool record = may_be_record(operation.header);
+    operation.state = {};
+    operation.state.peer = kNoPeer;
+    operation.state.end = static_cast<uint32_t>(operation.header.length);
+    operation.state.record_size = record && operation.header.length <= wire::kMaxRecordPayload
+                                      ? record_size(operation.header)
+                                      : UINT32_MAX;
+    operation.state.awaited = awaited_notes(operation.header);
 }
 
 void Engine::transmit() noexcept {
-    transmit_ready();
-    transmit_acks();
-    flush_frames();
-}
-
-// Messages, fragments and grants of the sessions that have some.
-void Engine::transmit_ready() noexcept {
-    ready_.swap(ready_scratch_);
-    for (const PeerId id : ready_scratch_) {
+    ready_.keep_if([this](PeerId id) {
         Session& s = sessions_[id];
-        s.ready = false;
-        if (s.state == SessionState::kEstablished && transmit_session(s)) {
-            make_ready(s);  // the NIC or the pool stopped us
-        }
-    }
-    ready_scratch_.clear();
+        // It stays when the NIC or the pool stopped us.
+        s.ready = s.state == SessionState::kEstablished && transmit_session(s);
+        return s.ready;
+    });
 }
 
 // True if there is more to send than the NIC or the pool takes now.
 bool Engine::transmit_session(Session& s) noexcept {
     const uint64_t first = s.next_psn;
     Step step = Step::kSent;
-    while (step == Step::kSent) {
+    while (step == Step::kSent && s.has_to_send()) {
         step = has_tx_room() ? transmit_next(s) : Step::kNoBuffer;
     }
     if (s.next_psn != first && !s.tail_probed && s.backoff == 0) {
@@ -227,7 +244,7 @@ Engine::Step Engine::transmit_new(Session& s) noexcept {
         held_back(s);
         return s.transfers != nullptr ? transmit_transfer(s) : Step::kNothing;
     }
-    if (s.unsent->state.record_length <= s.record_limit) [[likely]] {
+    if (s.unsent->state.record_size <= s.record_room) [[likely]] {
         return s.unsent->header.kind <= MessageKind::kUntagged ? transmit_records(s)
                                                                : transmit_operations(s);
     }
@@ -240,51 +257,53 @@ Engine::Step Engine::transmit_new(Session& s) noexcept {
 
 // As many small messages as the frame and the credit hold.
 Engine::Step Engine::transmit_records(Session& s) noexcept {
-    const uint32_t credit = s.eager_credit - s.eager_sent;
-    uint32_t room = s.payload_room - static_cast<uint32_t>(sizeof(wire::MessagesHeader));
-    SendOperation* operation = s.unsent;
-    uint32_t messages = 0;
-    while (operation != nullptr && messages < credit &&
-           operation->state.record_length <= s.record_limit &&
-           operation->header.kind <= MessageKind::kUntagged) {
-        const uint32_t size = wire::record_header_size(record_bits(operation->header)) +
-                              operation->state.record_length;
-        if (size > room) {
-            break;
-        }
-        room -= size;
-        ++messages;
-        operation->state.sent = operation->state.end;
-        operation = operation->state.next;
-    }
-    TxSlot packet{};
-    packet.type = wire::PacketType::kMessages;
-    packet.operation = s.unsent;
-    packet.message_id = s.unsent->state.message_id;
-    packet.count = static_cast<uint16_t>(messages);
-    if (!emit_new(s, packet)) {
+    rte_mbuf* packet = new_frame();
+    if (packet == nullptr) [[unlikely]] {
         return Step::kNoBuffer;
     }
+    SendOperation* operation = s.unsent;
+    const uint64_t psn = s.next_psn++;
+    TxSlot& slot = s.slot(psn);
+    slot.operation = operation;
+    slot.sent_ns = now_;
+    slot.message_id = operation->state.message_id;
+    slot.type = wire::PacketType::kMessages;
+    slot.state = SlotState::kInFlight;
+    slot.resent = false;
+
+    const uint32_t credit = s.eager_credit - s.eager_sent;
+    uint8_t* at = begin_frame(s, packet, wire::PacketType::kMessages, psn, 0);
+    *reinterpret_cast<wire::MessagesHeader*>(at) = {slot.message_id};
+    at += sizeof(wire::MessagesHeader);
+    uint32_t room = s.record_room;
+    uint32_t messages = 0;
+    do {
+        room -= operation->state.record_size;
+        ++messages;
+        at = write_record(at, *operation);
+        operation = operation->state.next;
+    } while (operation != nullptr && operation->state.record_size <= room && messages < credit &&
+             (operation->state.plain || operation->header.kind <= MessageKind::kUntagged));
+    finish_frame(s, packet, at);
+    push_frame(s, packet);
+
+    slot.count = static_cast<uint16_t>(messages);
+    ++s.in_flight;
     s.eager_sent += messages;
     s.unsent = operation;
+    count(Counter::tx_data_frames);
     return Step::kSent;
 }
 
 // The same for remote memory. Each of these messages ends by itself, most with a note or an answer.
 Engine::Step Engine::transmit_operations(Session& s) noexcept {
     const uint32_t credit = s.eager_credit - s.eager_sent;
-    uint32_t room = s.payload_room - static_cast<uint32_t>(sizeof(wire::MessagesHeader));
+    uint32_t room = s.record_room;
     SendOperation* operation = s.unsent;
     uint32_t messages = 0;
-    while (operation != nullptr && messages < credit &&
-           operation->state.record_length <= s.record_limit &&
+    while (operation != nullptr && messages < credit && operation->state.record_size <= room &&
            wire::is_remote_memory(operation->header.kind)) {
-        const uint32_t size =
-            static_cast<uint32_t>(sizeof(wire::OperationHeader)) + operation->state.record_length;
-        if (size > room) {
-            break;
-        }
-        room -= size;
+        room -= operation->state.record_size;
         ++messages;
         operation = operation->state.next;
     }
@@ -409,25 +428,13 @@ void Engine::held_back(Session& s) noexcept {
 
 // kSoon waits one poll for data to ride on.
 void Engine::transmit_acks() noexcept {
-    if (acks_.empty()) {
-        return;
-    }
-    acks_.swap(acks_scratch_);
-    for (const PeerId id : acks_scratch_) {
+    acks_.keep_if([this](PeerId id) {
         Session& s = sessions_[id];
-        s.ack_listed = false;
-        const bool now = s.ack_need == AckNeed::kNow;
-        if (s.ack_need == AckNeed::kNone || s.state < SessionState::kEstablished) {
-            s.ack_need = AckNeed::kNone;
-            continue;
-        }
-        if (!now || !send_ack(s)) {
-            s.ack_need = AckNeed::kNow;
-            s.ack_listed = true;
-            acks_.push_back(id);
-        }
-    }
-    acks_scratch_.clear();
+        const bool wanted = s.ack_need != AckNeed::kNone && s.state >= SessionState::kEstablished;
+        s.ack_listed = wanted && (s.ack_need != AckNeed::kNow || !send_ack(s));
+        s.ack_need = s.ack_listed ? AckNeed::kNow : AckNeed::kNone;
+        return s.ack_listed;
+    });
 }
 
 }  // namespace tagwire::transport

@@ -2,6 +2,8 @@
 // A PSN arrived: once, twice, early or late.
 #include <rte_mbuf.h>
 
+#include <cerrno>
+
 #include "lib/transport/engine.h"
 #include "lib/transport/psn.h"
 
@@ -21,15 +23,24 @@ Counter Engine::receive_sequenced(Session& s, rte_mbuf* packet,
     if (psn != s.receive_next || s.receive_end != psn) [[unlikely]] {
         return receive_out_of_order(s, psn, packet, view);
     }
-    const Counter outcome = receive_content(s, packet, view);
+    const Counter outcome = view.base->type() == wire::PacketType::kMessages
+                                ? receive_messages(s, packet, view)
+                                : receive_content(s, packet, view);
     if (is_drop(outcome)) [[unlikely]] {
-        return outcome;
+        return outcome == Counter::drop_inconsistent ? contradicted(s, view) : outcome;
     }
     s.receive_next = s.receive_end = psn + 1;
     s.echo = view.base->timestamp;
     s.echo_valid = true;
     need_ack(s, (view.base->flags & wire::kFlagAckNow) != 0 ? AckNeed::kNow : AckNeed::kSoon);
     return outcome;
+}
+
+// Resending cannot help: the two sides disagree about the session.
+Counter Engine::contradicted(Session& s, const wire::FrameView& view) noexcept {
+    send_reset(view);
+    end_session(s, -EPROTO);
+    return Counter::drop_inconsistent;
 }
 
 Counter Engine::receive_out_of_order(Session& s, uint64_t psn, rte_mbuf* packet,
@@ -44,7 +55,7 @@ Counter Engine::receive_out_of_order(Session& s, uint64_t psn, rte_mbuf* packet,
     }
     const Counter outcome = receive_content(s, packet, view);
     if (is_drop(outcome)) {
-        return outcome;
+        return outcome == Counter::drop_inconsistent ? contradicted(s, view) : outcome;
     }
     const uint64_t bit = psn % wire::kPsnWindow;
     s.received[bit / 64] |= uint64_t{1} << (bit % 64);

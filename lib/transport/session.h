@@ -62,7 +62,7 @@ struct alignas(64) Session {
     SendOperation* transfers_last;
     uint32_t next_message_id;
     uint32_t payload_room;  // bytes after the base header
-    uint32_t record_limit;  // the longest message that is sent as a record
+    uint32_t record_room;   // bytes of records in a frame
     uint32_t eager_window;  // agreed
     uint32_t ip_sum;        // checksum of the IP header without its length
     Congestion congestion;
@@ -85,6 +85,7 @@ struct alignas(64) Session {
     uint32_t eager_received;       // units, in total
     uint32_t eager_allowed;        // units advertised
     uint32_t committed;            // units held or promised
+    uint32_t held_peak;            // units held, at most so far
     IncomingMessage* unannounced;  // by id
     IncomingMessage* unannounced_last;
     IncomingMessage* assembling;  // the one that got a fragment last
@@ -128,6 +129,12 @@ struct alignas(64) Session {
     bool up;                // kPeerUp was reported
 
     TxSlot& slot(uint64_t psn) noexcept { return slots[psn & slot_mask]; }
+    // Units held by messages that nobody accepted.
+    uint32_t held() const noexcept { return committed - (eager_allowed - eager_received); }
+    // Something may leave, unless a window or the credit forbids it.
+    bool has_to_send() const noexcept {
+        return unsent != nullptr || lost != 0 || grants != nullptr || transfers != nullptr;
+    }
     bool sending() const noexcept {
         return oldest != nullptr || next_psn != una || grants != nullptr;
     }

@@ -25,7 +25,7 @@ class TimerHeap {
         }
     }
 
-    uint64_t next() const noexcept { return heap_.empty() ? kNever : wake_[heap_.front()]; }
+    uint64_t next() const noexcept { return next_; }
 
     // Takes out the first timer; it must be scheduled again.
     uint32_t pop() noexcept {
@@ -38,6 +38,7 @@ class TimerHeap {
             place(0, last);
             sift_down(0);
         }
+        next_ = heap_.empty() ? kNever : wake_[heap_.front()];
         return timer;
     }
 
@@ -61,6 +62,7 @@ class TimerHeap {
             at = (at - 1) / 2;
         }
         place(at, timer);
+        next_ = wake_[heap_.front()];
     }
 
     void sift_down(uint32_t at) noexcept {
@@ -79,6 +81,7 @@ class TimerHeap {
         place(at, timer);
     }
 
+    uint64_t next_ = kNever;
     std::vector<uint32_t> heap_;
     std::vector<uint32_t> position_;
     std::vector<uint64_t> wake_;

@@ -68,14 +68,9 @@ void Engine::ask_for_credit(Session& s) noexcept {
 }
 
 // The session has work: from now on its peer's silence counts.
-void Engine::watch(Session& s, bool was_busy) noexcept {
-    if (!was_busy) {
-        s.heard_ns = std::max(s.heard_ns, now_);
-    }
-    if (s.keepalive_deadline == kNever) [[unlikely]] {
-        s.keepalive_deadline = now_ + config_.peer_timeout_ns / 4;
-        wake(s, s.keepalive_deadline);
-    }
+void Engine::start_watch(Session& s) noexcept {
+    s.keepalive_deadline = now_ + config_.peer_timeout_ns / 4;
+    wake(s, s.keepalive_deadline);
 }
 
 void Engine::keep_alive(Session& s) noexcept {

@@ -38,6 +38,9 @@ inline constexpr PeerId kNoPeer = UINT32_MAX;
 inline constexpr uint32_t kMaxIov = 9;
 inline constexpr uint64_t kMaxMessageSize = (uint64_t{1} << 30) + 64;
 
+// A message of at most this length shares a frame with others in every session.
+inline constexpr uint32_t kShortMessage = 256;
+
 // A digest of an authorization key. Peers with different keys are different peers.
 using KeyDigest = uint64_t;
 inline constexpr KeyDigest kNoKey = 0;
@@ -68,25 +71,27 @@ struct SendOperation {
     uint32_t iov_count = 0;
     void* user = nullptr;  // the caller's
 
-    struct TransportState {             // the transport's
-        SendOperation* next = nullptr;  // in sending order, from the oldest that is not done
-        SendOperation* previous = nullptr;
-        SendOperation* next_transfer = nullptr;
-        SendOperation* next_indexed = nullptr;
-        uint32_t message_id = 0;
-        uint32_t record_length = 0;  // the length; UINT32_MAX when it cannot travel as a record
-        uint32_t sent = 0;           // bytes handed to the wire at least once
-        uint32_t granted = 0;        // bytes that the receiver allows
-        uint32_t end = 0;  // bytes to send in all; less than the length if the receiver wants less
-        uint32_t unacked_packets = 0;
-        PeerId peer = kNoPeer;
-        uint16_t refusal = 0;    // errno with which the receiver refused it
-        uint8_t awaited = 0;     // wire::GrantFlags that must come before it is done, or kAnswer
-        bool ended = false;      // its kSendDone is on the way, or was
-        bool marker = false;     // no message: done when everything before it is
-        bool indexed = false;    // a grant may come for it
-        bool announces = false;  // all but its first packet waits for a grant
-        bool transfers = false;  // in the list of those with granted bytes to send
+    struct TransportState {   // the transport's
+        SendOperation* next;  // in sending order, from the oldest that is not done
+        SendOperation* previous;
+        uint32_t message_id;
+        uint32_t record_size;  // as a record, with its header; UINT32_MAX when it cannot be one
+        bool plain;            // short, tagged, without data and in one piece
+        bool indexed;          // a grant may come for it
+        bool transfers;        // in the list of those with granted bytes to send
+        bool marker;           // no message: done when everything before it is
+        // From here on: of those that are not plain.
+        bool ended;        // its kSendDone is on the way, or was
+        bool announces;    // all but its first packet waits for a grant
+        uint8_t awaited;   // wire::GrantFlags that must come before it is done, or kAnswer
+        uint16_t refusal;  // errno with which the receiver refused it
+        PeerId peer;
+        uint32_t sent;     // bytes handed to the wire at least once
+        uint32_t granted;  // bytes that the receiver allows
+        uint32_t end;      // bytes to send in all; less than the length if the receiver wants less
+        uint32_t unacked_packets;
+        SendOperation* next_transfer;
+        SendOperation* next_indexed;
     } state;
     static constexpr uint8_t kAnswer = 1u << 7;
 };
@@ -110,11 +115,21 @@ bool is_complete(const IncomingMessage& message) noexcept;  // every byte is her
 
 enum class EventType : uint8_t {
     kMessage,      // message
+    kRecords,      // records, count: whole small messages, only with groups_records
     kMessageLost,  // message: its peer died before it was complete and accepted; forget it
-    kSendDone,     // send, status
+    kSendDone,     // send, status; count: with that, so many less one behind it by state.next
     kReceiveDone,  // receive, status; header_of(*message) still valid during this event batch
     kPeerUp,       // peer: session established (also for a peer that called us)
     kPeerDown,     // peer, status: the reason
+};
+
+// The small messages of one frame, where they lie in it (records.h reads them). The core ends
+// each kRecords with records_done(), and before that makes a message of its own of each record
+// that it does not process at once, with hold_record().
+struct RecordFrame {
+    const uint8_t* first = nullptr;
+    rte_mbuf* packet = nullptr;
+    uint32_t first_id = 0;
 };
 
 // status: 0, or a negative errno: -ECONNRESET the peer restarted, -ETIMEDOUT the
@@ -126,9 +141,11 @@ struct Event {
     EventType type{};
     int32_t status = 0;
     PeerId peer = kNoPeer;
+    uint32_t count = 1;
     IncomingMessage* message = nullptr;
     SendOperation* send = nullptr;
     ReceiveOperation* receive = nullptr;
+    RecordFrame records;
 };
 
 struct TransportConfig {
@@ -154,6 +171,16 @@ struct TransportConfig {
     uint32_t first_psn = 0;         // 0: random. Tests start near the wrap.
     bool answer_ping = true;        // ICMP echo, for a port without a kernel netdev
     bool nic_udp_checksum = false;  // the port computes IPv4 and UDP checksums of what it sends
+    bool groups_records = false;    // small messages are announced by frames, kRecords
+};
+
+// What a peer has of the receive budget, in units: one for each small message that waits for a
+// receive, and one for each packet of a longer one.
+struct BudgetShare {
+    uint32_t held = 0;  // by messages that wait
+    uint32_t held_peak = 0;
+    uint32_t promised = 0;  // that it may still send
+    uint32_t reserved = 0;  // its own, whatever the others hold
 };
 
 class Transport {
@@ -185,6 +212,10 @@ class Transport {
     // Queues a message. 0, or -EAGAIN (progress first), -EMSGSIZE, -EINVAL: no effect then.
     virtual int send(PeerId peer, SendOperation& operation) noexcept = 0;
 
+    // The same for a tagged message of 1 to kShortMessage bytes in one piece, without flags. A
+    // peer's index is taken as it is.
+    virtual int send_short(PeerId peer, SendOperation& operation) noexcept = 0;
+
     // A send with kWantsAnswer got what it was sent for. 1 = done already: no event follows.
     // 0 = kSendDone will follow.
     virtual int answered(SendOperation& operation) noexcept = 0;
@@ -197,6 +228,13 @@ class Transport {
     // message is gone. 0 = kReceiveDone will follow. -ECONNRESET: the message was lost
     // meanwhile; the operation is not taken, and its kMessageLost is on the way.
     virtual int accept(IncomingMessage& message, ReceiveOperation& operation) noexcept = 0;
+
+    // Record `index` of an event kRecords becomes a message that was announced.
+    virtual IncomingMessage& hold_record(const Event& event, uint32_t index,
+                                         const MessageHeader& header,
+                                         const uint8_t* payload) noexcept = 0;
+    // The end of an event kRecords, all but `held` of whose records are done with.
+    virtual void records_done(const Event& event, uint32_t held) noexcept = 0;
 
     // Says that the core has processed the message and has no receive for it yet, which is
     // what a sender that wants a delivery note waits for. accept() or discard() follow.
@@ -236,6 +274,7 @@ class Transport {
     virtual bool quiesce() noexcept = 0;
 
     virtual const Counters& counters() const noexcept = 0;
+    virtual BudgetShare share_of(PeerId peer) const noexcept = 0;
 };
 
 }  // namespace tagwire::transport

@@ -68,8 +68,18 @@ class FakeTransport final : public transport::Transport {
         return std::find(busy.begin(), busy.end(), peer) != busy.end();
     }
     int send(transport::PeerId peer, transport::SendOperation& operation) noexcept override;
+    int send_short(transport::PeerId peer, transport::SendOperation& operation) noexcept override {
+        return send(peer, operation);
+    }
     int accept(transport::IncomingMessage& message,
                transport::ReceiveOperation& operation) noexcept override;
+    // It announces every message by itself, so there are no records to hold.
+    transport::IncomingMessage& hold_record(const transport::Event& event, uint32_t,
+                                            const transport::MessageHeader&,
+                                            const uint8_t*) noexcept override {
+        return *event.message;
+    }
+    void records_done(const transport::Event&, uint32_t) noexcept override {}
     void keep(transport::IncomingMessage& message) noexcept override;
     void discard(transport::IncomingMessage& message) noexcept override;
     void refuse(transport::IncomingMessage& message, uint16_t error) noexcept override;
@@ -84,6 +94,7 @@ class FakeTransport final : public transport::Transport {
     void reset_peer(transport::PeerId peer) noexcept override { reset.push_back(peer); }
     bool quiesce() noexcept override { return quiet; }
     const transport::Counters& counters() const noexcept override { return counters_; }
+    transport::BudgetShare share_of(transport::PeerId) const noexcept override { return {}; }
 
   private:
     struct Peer {

@@ -52,6 +52,35 @@ TEST_F(Flood, stays_under_the_budget_and_leaves_other_peers_alone) {
     EXPECT_EQ(b.stat("drop_over_budget"), 0u);
 }
 
+TEST_F(Flood, is_counted_for_each_peer) {
+    flood(a, b, 1000, 1000);
+    c.send(b, 5000, pattern(77, 1000));
+    c.send(b, 5001, pattern(78, 3000));
+    settle();
+    EXPECT_EQ(b.peer_stat(c, "held_units"), 4u) << "one small message, and one of three packets";
+    EXPECT_EQ(b.peer_stat(c, "held_units_peak"), 4u);
+    EXPECT_GE(b.peer_stat(a, "held_units"), b.peer_stat(a, "reserved_units"));
+    EXPECT_LE(b.peer_stat(a, "held_units") + b.peer_stat(a, "promised_units"), kBudget / 1500);
+    EXPECT_GT(b.peer_stat(c, "promised_units"), 0u) << "the flood of another leaves it credit";
+    receive_all(b, 1000, 1000);
+    ASSERT_TRUE(run([&] { return b.received.size() == 1000; }));
+    EXPECT_EQ(b.peer_stat(a, "held_units"), 0u);
+    EXPECT_EQ(b.peer_stat(c, "held_units"), 4u);
+    EXPECT_GT(b.peer_stat(a, "held_units_peak"), 0u);
+}
+
+TEST_F(Flood, of_one_peer_never_takes_what_is_reserved_for_the_others) {
+    for (const size_t length : {size_t{8}, size_t{1000}, size_t{60'000}}) {
+        flood(a, b, 1000, length);
+    }
+    settle();
+    const uint64_t all = kBudget / 1500;
+    // Of the 16 that this worker has room for.
+    const uint64_t others = 15 * b.peer_stat(a, "reserved_units");
+    EXPECT_LE(b.peer_stat(a, "held_units_peak"), all - others);
+    EXPECT_EQ(b.stat("drop_over_budget"), 0u);
+}
+
 TEST_F(Flood, of_two_peers_against_each_other_does_not_deadlock) {
     for (const size_t length : {size_t{8}, size_t{1000}, size_t{60'000}, size_t{200'000}}) {
         flood(a, b, 300, length);

@@ -194,6 +194,17 @@ TEST_F(SendFlags, operations_with_more_leave_together) {
     EXPECT_LE(frames() - before, 2u);
 }
 
+TEST_F(SendFlags, nothing_leaves_before_progress) {
+    a.send(b, 0, "establish");
+    settle();
+    const uint64_t before = frames();
+    const char payload[] = "12345678";
+    ASSERT_EQ(tw_tsend(a.ep, payload, 8, a.address_of(b), 1, nullptr), 0);
+    EXPECT_EQ(frames(), before);
+    ASSERT_GE(tw_progress(a.worker), 0);
+    EXPECT_EQ(frames(), before + 1);
+}
+
 TEST_F(SendFlags, a_fence_waits_for_earlier_ones_to_the_same_peer_only) {
     SimPeer c(simulator.add_node());
     ASSERT_EQ(send_message(a, b, 1, "x", TW_MATCH_COMPLETE), 0);

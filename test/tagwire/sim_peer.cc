@@ -146,9 +146,9 @@ void SimPeer::receive(std::string& buffer, uint64_t tag, uint64_t ignore, tw_add
     wake();
 }
 
-uint64_t SimPeer::stat(const std::string& name) const {
-    std::vector<tw_stat> stats(static_cast<size_t>(tw_worker_stats(worker, nullptr, 0)));
-    tw_worker_stats(worker, stats.data(), static_cast<int>(stats.size()));
+namespace {
+
+uint64_t value_of(const std::vector<tw_stat>& stats, const std::string& name) {
     for (const tw_stat& stat : stats) {
         if (name == stat.name) {
             return stat.value;
@@ -156,6 +156,21 @@ uint64_t SimPeer::stat(const std::string& name) const {
     }
     ADD_FAILURE() << "no counter " << name;
     return 0;
+}
+
+}  // namespace
+
+uint64_t SimPeer::stat(const std::string& name) const {
+    std::vector<tw_stat> stats(static_cast<size_t>(tw_worker_stats(worker, nullptr, 0)));
+    tw_worker_stats(worker, stats.data(), static_cast<int>(stats.size()));
+    return value_of(stats, name);
+}
+
+uint64_t SimPeer::peer_stat(const SimPeer& peer, const std::string& name) {
+    const tw_addr address = address_of(peer);
+    std::vector<tw_stat> stats(static_cast<size_t>(tw_peer_stats(ep, address, nullptr, 0)));
+    tw_peer_stats(ep, address, stats.data(), static_cast<int>(stats.size()));
+    return value_of(stats, name);
 }
 
 std::string pattern(uint64_t tag, size_t length) {

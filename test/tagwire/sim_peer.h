@@ -49,6 +49,8 @@ class SimPeer {
     void wake() { node_.wake(); }
 
     uint64_t stat(const std::string& name) const;
+    // Of what `peer` has of this one's budget.
+    uint64_t peer_stat(const SimPeer& peer, const std::string& name);
 
     // A call that succeeds, and wakes the program.
     void posted(int result) {

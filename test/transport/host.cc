@@ -141,9 +141,12 @@ void Host::handle(const Event& event) {
             break;
         }
         case EventType::kSendDone: {
-            auto* entry = static_cast<Sent*>(event.send->user);
-            entry->status = event.status;
-            ++entry->ended;
+            SendOperation* send = event.send;
+            for (uint32_t i = 0; i < event.count; ++i, send = send->state.next) {
+                auto* entry = static_cast<Sent*>(send->user);
+                entry->status = event.status;
+                ++entry->ended;
+            }
             break;
         }
         case EventType::kReceiveDone: {
@@ -153,6 +156,9 @@ void Host::handle(const Event& event) {
             ++entry->ended;
             break;
         }
+        case EventType::kRecords:
+            FAIL() << "groups_records is not set";
+            break;
         case EventType::kPeerUp:
         case EventType::kPeerDown:
             peers.push_back({event.type, event.peer, event.status});

@@ -78,6 +78,9 @@ struct tw_stat {
     uint64_t value;
 };
 int tw_worker_stats(const tw_worker* worker, struct tw_stat* stats, int count);
+/* The same for one peer of an endpoint: its share of the unexpected budget, in units of one small
+ * message or one packet of a longer one. */
+int tw_peer_stats(tw_ep* ep, tw_addr peer, struct tw_stat* stats, int count);
 
 #ifdef __cplusplus
 }

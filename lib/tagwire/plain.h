@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operations as most are: one buffer with at least a byte, no flag that asks for more, a peer
+// that is known; of sends: tagged and short. They do what Endpoint::send() and Endpoint::receive()
+// do, in less steps, and leave to those whatever is out of the ordinary.
+#pragma once
+
+#include "lib/tagwire/endpoint.h"
+
+namespace tagwire {
+
+// Whether send_plain() may be called.
+[[gnu::always_inline]] inline bool Endpoint::takes_plain_send(const void* buffer, size_t length,
+                                                              tw_addr dest) const noexcept {
+    return plain_sends_ && buffer != nullptr && length - 1 < transport::kShortMessage &&
+           dest < peers_.size() && peers_[dest] != transport::kNoPeer && send_cq_->has_room() &&
+           worker_.sends().has_freed();
+}
+
+[[gnu::always_inline]] inline int Endpoint::send_plain(const void* buffer, size_t length,
+                                                       tw_addr dest, uint64_t tag,
+                                                       void* context) noexcept {
+    const transport::PeerId peer = peers_[dest];
+    SendRequest* request = worker_.sends().acquire_freed();
+    request->endpoint = this;
+    request->context = context;
+    request->buffer = buffer;
+    request->ends = plain_end_;
+    transport::SendOperation& operation = request->operation;
+    operation.header.tag = tag;
+    operation.header.data = 0;
+    operation.header.length = length;
+    operation.header.kind = transport::MessageKind::kTagged;
+    operation.header.flags = 0;
+    operation.iov[0] = {const_cast<void*>(buffer), length};
+    operation.iov_count = 1;
+    operation.user = request;
+    if (const int error = worker_.transport().send_short(peer, operation); error != 0)
+        [[unlikely]] {
+        return send_refused(*request, error);
+    }
+    send_cq_->take_room();
+    ++sends_;
+    return 0;
+}
+
+// Whether receive_plain() may be called.
+[[gnu::always_inline]] inline bool Endpoint::takes_plain_receive(
+    const void* buffer, size_t length, tw_addr source, transport::MessageKind kind) const noexcept {
+    const Side& side = sides_[static_cast<size_t>(kind)];
+    return plain_receives_ && buffer != nullptr && length != 0 && !blocked() &&
+           receive_cq_->has_room() && worker_.receives().has_freed() && side.unexpected->empty() &&
+           (source == TW_ADDR_UNSPEC ||
+            (source < peers_.size() && peers_[source] != transport::kNoPeer));
+}
+
+[[gnu::always_inline]] inline int Endpoint::receive_plain(void* buffer, size_t length,
+                                                          tw_addr source, uint64_t tag,
+                                                          uint64_t ignore, void* context,
+                                                          transport::MessageKind kind) noexcept {
+    ReceiveRequest* request = worker_.receives().acquire_freed();
+    receive_cq_->take_room();
+    request->endpoint = this;
+    request->context = context;
+    request->buffer = buffer;
+    request->parent = nullptr;
+    request->plain = !silent_receives_;
+    request->posted = true;
+    request->silent = silent_receives_;
+    request->untagged = kind == transport::MessageKind::kUntagged;
+    request->multi = false;
+    transport::ReceiveOperation& operation = request->operation;
+    operation.iov[0] = {buffer, length};
+    operation.iov_count = 1;
+    operation.capacity = length;
+    operation.user = request;
+    if (worker_.contexts().active()) [[unlikely]] {
+        index_context(*request);
+    }
+    const uint32_t peer = source == TW_ADDR_UNSPEC ? match::kAnySource : peers_[source];
+    side_of(kind).posted->post(worker_.receives().index_of(request), tag, ignore, peer);
+    return 0;
+}
+
+}  // namespace tagwire
