@@ -123,6 +123,14 @@ Cases worker_cases() {
          [](Objects& o) { return tw_worker_stats(o.worker, nullptr, 1); }},
         {"tw_worker_stats", "count", -EINVAL,
          [](Objects& o) { return tw_worker_stats(o.worker, &o.results.stat, -1); }},
+        {"tw_peer_stats", "ep", -EINVAL,
+         [](Objects& o) { return tw_peer_stats(nullptr, o.peer, &o.results.stat, 1); }},
+        {"tw_peer_stats", "peer", -EINVAL,
+         [](Objects& o) { return tw_peer_stats(o.ep, 9999, &o.results.stat, 1); }},
+        {"tw_peer_stats", "stats", -EINVAL,
+         [](Objects& o) { return tw_peer_stats(o.ep, o.peer, nullptr, 1); }},
+        {"tw_peer_stats", "count", -EINVAL,
+         [](Objects& o) { return tw_peer_stats(o.ep, o.peer, &o.results.stat, -1); }},
     };
 }
 
