@@ -35,9 +35,10 @@ class Prompt:
             raise
 
     def read_until(self, mark):
+        """What comes up to this pattern, and with it."""
         text = ""
         end = time.monotonic() + self.deadline
-        while mark not in text:
+        while not re.search(mark, text, re.S):
             left = end - time.monotonic()
             check(left > 0, f"no {mark!r} in time; output:\n{self.log[-4000:]}")
             if not select.select([self.process.stdout], [], [], left)[0]:
@@ -50,13 +51,14 @@ class Prompt:
 
     def command(self, line):
         # The prompt's echo of a command may come before the output of the one before;
-        # the answer to an unknown word marks the end.
+        # the answer to an unknown word marks the end. It is that word's answer only after
+        # its echo: the command itself may be unknown, too.
         try:
             self.process.stdin.write(f"{line}\nend-of-output\n".encode())
         except BrokenPipeError:
             rest = self.process.stdout.read().decode(errors="replace")
             raise Failed(f"testpmd ended, {self.process.wait()}:\n{(self.log + rest)[-4000:]}") from None
-        return self.read_until("Command not found")
+        return self.read_until("end-of-output.*Command not found")
 
     def wait(self, line, condition, message, pause=0.05):
         end = time.monotonic() + self.deadline
