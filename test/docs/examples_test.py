@@ -15,7 +15,7 @@ import time
 
 SOURCE, BUILD = map(os.path.abspath, sys.argv[1:3])
 CHOICE = sys.argv[3] if len(sys.argv) > 3 else ""
-PATIENCE = 120  # seconds, for a program that hangs
+PATIENCE = 300  # seconds, for a program that hangs
 EAL = ["--no-huge", "-m", "256", "--no-shconf", "--no-pci", "--no-telemetry", "--log-level=*:warning"]
 PROGRAM = EAL + ["--vdev", "net_ring0"]
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.M | re.S)

@@ -75,8 +75,8 @@ class Arguments(programs.TestpmdTest):
 class Prompt(programs.TestpmdTest):
     def test_bad_commands_say_what_fits(self):
         program = self.start("--rxq=2", "--txq=2")
+        program.command("frob", unknown=True)
         for line, answers in {
-                "frob": [],
                 "show": ["'show' is not complete: next comes one of port, fwd, tag, config", "Bad arguments"],
                 "show prot info 0": ["'prot' does not fit after 'show'", "Bad arguments"],
                 "show port info": ["next comes one of a port number, all"],

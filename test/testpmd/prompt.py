@@ -49,16 +49,17 @@ class Prompt:
             self.log += chunk
         return text
 
-    def command(self, line):
-        # The prompt's echo of a command may come before the output of the one before;
-        # the answer to an unknown word marks the end. It is that word's answer only after
-        # its echo: the command itself may be unknown, too.
+    def command(self, line, unknown=False):
+        """Its output. A line that the prompt is not expected to know is told as unknown."""
+        # The prompt's echo of a command may come before the output of the one before, and
+        # output of forwarding in the midst of it; the answer to an unknown word marks the end.
         try:
             self.process.stdin.write(f"{line}\nend-of-output\n".encode())
         except BrokenPipeError:
             rest = self.process.stdout.read().decode(errors="replace")
             raise Failed(f"testpmd ended, {self.process.wait()}:\n{(self.log + rest)[-4000:]}") from None
-        return self.read_until("end-of-output.*Command not found")
+        answer = "Command not found"
+        return self.read_until(f"{answer}.*{answer}" if unknown else answer)
 
     def wait(self, line, condition, message, pause=0.05):
         end = time.monotonic() + self.deadline
