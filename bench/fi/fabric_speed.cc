@@ -2,6 +2,7 @@
 // Tagged ping-pong and streams through fi_* calls, the same binary for every provider.
 //   fabric_speed server SOCKET PROVIDER
 //   fabric_speed client SOCKET PROVIDER
+// A fourth argument says how many rounds there are, the same number on both sides (5).
 // SOCKET is a path of a UNIX socket, by which the two find each other (it works across network
 // namespaces). The client prints "PROVIDER latency_us=... rate=... mb_per_s=...".
 #include <rdma/fabric.h>
@@ -27,7 +28,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kRounds = 5;  // of which the median counts
 constexpr int kPings = 2000;
 constexpr int kWindow = 64;
 constexpr int kMessages = 64 * 400;
@@ -220,18 +220,19 @@ double median(std::vector<double> values) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    if (argc != 4) {
-        std::fprintf(stderr, "usage: fabric_speed server|client SOCKET PROVIDER\n");
+    if (argc != 4 && argc != 5) {
+        std::fprintf(stderr, "usage: fabric_speed server|client SOCKET PROVIDER [ROUNDS]\n");
         return 2;
     }
     const bool client = std::string(argv[1]) == "client";
+    const int rounds = argc == 5 ? std::atoi(argv[4]) : 5;  // of which the median counts
     const int control = meet(argv[2], !client);
     Endpoint ep(argv[3], control);
     ping_pong(ep, client, 8, kPings / 10);
     std::vector<double> latency;
     std::vector<double> rate;
     std::vector<double> bandwidth;
-    for (int round = 0; round < kRounds; ++round) {
+    for (int round = 0; round < rounds; ++round) {
         latency.push_back(ping_pong(ep, client, 8, kPings));
         rate.push_back(kMessages / stream(ep, client, 8, kMessages, kWindow));
         bandwidth.push_back(static_cast<double>(kLarge) * kLargeMessages / 1e6 /

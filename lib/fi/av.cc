@@ -12,13 +12,15 @@
 
 #include "lib/fi/address.h"
 #include "lib/fi/event_queue.h"
+#include "lib/fi/flags.h"
 #include "lib/fi/object.h"
 #include "lib/fi/provider.h"
 
 namespace tagwire::fi {
 namespace {
 
-int insert_one(AddressVector& av, const sockaddr_in& name, fi_addr_t* index) {
+// `key`: of fi_av_insert_auth_key, or FI_ADDR_NOTAVAIL.
+int insert_one(AddressVector& av, const sockaddr_in& name, fi_addr_t key, fi_addr_t* index) {
     tw_address address{};
     int result = from_sockaddr(&name, sizeof(name), &address);
     if (result == 0 && address.udp_port == 0) {
@@ -26,7 +28,16 @@ int insert_one(AddressVector& av, const sockaddr_in& name, fi_addr_t* index) {
     }
     if (result == 0) {
         tw_addr inserted = TW_ADDR_UNSPEC;
-        result = tw_av_insert(av.av, &address, &inserted);
+        if (key == FI_ADDR_NOTAVAIL) {
+            result = tw_av_insert(av.av, &address, &inserted);
+        } else {
+            result = av.keys.contains(key)
+                         ? tw_av_insert_with_key(av.av, &address, key - kKeyAddresses, &inserted)
+                         : -FI_EINVAL;
+            if (result == 0) {
+                av.key_of[inserted] = key;
+            }
+        }
         *index = result == 0 ? inserted : FI_ADDR_NOTAVAIL;
         if (result == 0 && av.shared != nullptr && !av.shared->append(name, inserted)) {
             result = -FI_ENOSPC;
@@ -55,7 +66,8 @@ int insert_all(AddressVector& av, size_t count, fi_addr_t* indexes, uint64_t fla
         fi_addr_t index = FI_ADDR_NOTAVAIL;
         int result = name_of(i, &name);
         if (result == 0) {
-            result = insert_one(av, name, &index);
+            const bool with_key = (flags & kAuthKey) != 0 && indexes != nullptr;
+            result = insert_one(av, name, with_key ? indexes[i] : FI_ADDR_NOTAVAIL, &index);
         }
         inserted += result == 0 ? 1 : 0;
         if (indexes != nullptr) {
@@ -77,7 +89,8 @@ int insert_all(AddressVector& av, size_t count, fi_addr_t* indexes, uint64_t fla
 
 int insert(fid_av* handle, const void* addresses, size_t count, fi_addr_t* indexes, uint64_t flags,
            void* context) {
-    if ((flags & ~(FI_MORE | FI_SYNC_ERR)) != 0 || (addresses == nullptr && count > 0)) {
+    if ((flags & ~(FI_MORE | FI_SYNC_ERR | kAuthKey)) != 0 ||
+        ((flags & kAuthKey) != 0 && indexes == nullptr) || (addresses == nullptr && count > 0)) {
         return -FI_EINVAL;
     }
     const auto* bytes = static_cast<const char*>(addresses);
@@ -201,6 +214,39 @@ int bind_av(fid* handle, fid* other, uint64_t) {
     return 0;
 }
 
+#ifdef FI_AV_AUTH_KEY
+int insert_auth_key(fid_av* handle, const void* key, size_t size, fi_addr_t* index,
+                    uint64_t flags) {
+    auto& av = object_of<AddressVector>(handle);
+    if (flags != 0 || index == nullptr) {
+        return -FI_EINVAL;
+    }
+    const Guard guard(*av.domain);
+    tw_addr number = 0;
+    if (const int result = tw_av_insert_auth_key(av.av, key, size, &number); result != 0) {
+        return log_failure("the address vector takes no authorization key", result);
+    }
+    *index = kKeyAddresses + number;
+    const auto* bytes = static_cast<const uint8_t*>(key);
+    av.keys[*index] = {bytes, bytes + size};
+    return 0;
+}
+
+// Of a key, or of an address that was inserted with one.
+int lookup_auth_key(fid_av* handle, fi_addr_t index, void* room, size_t* size) {
+    auto& av = object_of<AddressVector>(handle);
+    const Guard guard(*av.domain);
+    const auto with = av.key_of.find(index);
+    const auto found = av.keys.find(with != av.key_of.end() ? with->second : index);
+    if (found == av.keys.end()) {
+        return -FI_EINVAL;
+    }
+    std::memcpy(room, found->second.data(), std::min(*size, found->second.size()));
+    *size = found->second.size();
+    return 0;
+}
+#endif
+
 fi_ops av_fid_ops = {
     .size = sizeof(fi_ops),
     .close = close_av,
@@ -220,6 +266,10 @@ fi_ops_av av_ops = {
     .lookup = lookup,
     .straddr = to_string,
     .av_set = kAbsent,
+#ifdef FI_AV_AUTH_KEY
+    .insert_auth_key = insert_auth_key,
+    .lookup_auth_key = lookup_auth_key,
+#endif
 };
 
 }  // namespace

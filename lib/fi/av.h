@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <unordered_map>
+#include <vector>
 
 #include "lib/fi/domain.h"
 #include "lib/fi/shared_av.h"
@@ -18,6 +19,9 @@ struct EventQueue;
 // Smaller addresses are the core's indexes; in larger ones the upper bits say which receive
 // context of a scalable endpoint is meant (fi_rx_addr).
 inline constexpr fi_addr_t kPlainAddresses = fi_addr_t{1} << 40;
+
+// Authorization keys of a vector: their number within the core, from here on.
+inline constexpr fi_addr_t kKeyAddresses = fi_addr_t{1} << 39;
 
 struct AddressVector {
     fid_av fid;
@@ -32,6 +36,9 @@ struct AddressVector {
     // Inserts what another process appended since; whether there was anything.
     bool catch_up();
     std::unordered_map<fi_addr_t, tw_addr> contexts;
+    // Of fi_av_insert_auth_key: the keys, and with which one an address was inserted.
+    std::unordered_map<fi_addr_t, std::vector<uint8_t>> keys;
+    std::unordered_map<fi_addr_t, fi_addr_t> key_of;
 
     // The core's index of a context; FI_ADDR_NOTAVAIL when there is no such address.
     tw_addr context_of(fi_addr_t address);

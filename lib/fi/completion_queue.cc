@@ -2,12 +2,10 @@
 #include "lib/fi/completion_queue.h"
 
 #include <rdma/fi_errno.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 #include <new>
-#include <thread>
 
 #include "lib/fi/flags.h"
 #include "lib/fi/object.h"
@@ -32,17 +30,20 @@ void convert(const tw_cq_entry& from, fi_cq_data_entry* to) {
     to->buf = from.buffer;
     to->data = from.data;
 }
+// The same fields in the same order.
 void convert(const tw_cq_entry& from, fi_cq_tagged_entry* to) {
-    to->op_context = from.context;
+    static_assert(sizeof(*to) == offsetof(tw_cq_entry, source));
+    static_assert(offsetof(fi_cq_tagged_entry, len) == offsetof(tw_cq_entry, length) &&
+                  offsetof(fi_cq_tagged_entry, buf) == offsetof(tw_cq_entry, buffer) &&
+                  offsetof(fi_cq_tagged_entry, data) == offsetof(tw_cq_entry, data) &&
+                  offsetof(fi_cq_tagged_entry, tag) == offsetof(tw_cq_entry, tag));
+    std::memcpy(to, &from, sizeof(*to));
     to->flags = completion_flags(from.flags);
-    to->len = from.length;
-    to->buf = from.buffer;
-    to->data = from.data;
-    to->tag = from.tag;
 }
 
-template <class Entry>
-ssize_t read_from(fid_cq* handle, void* buffer, size_t count, fi_addr_t* sources) {
+template <class Entry, bool kSources>
+[[gnu::always_inline]] inline ssize_t read_some(fid_cq* handle, void* buffer, size_t count,
+                                                fi_addr_t* sources) {
     auto& cq = object_of<CompletionQueue>(handle);
     const Guard guard(*cq.domain);
     tw_cq_entry found[CompletionQueue::kBatch];
@@ -50,7 +51,7 @@ ssize_t read_from(fid_cq* handle, void* buffer, size_t count, fi_addr_t* sources
     auto* entries = static_cast<Entry*>(buffer);
     for (ssize_t i = 0; i < number; ++i) {
         convert(found[i], &entries[i]);
-        if (sources != nullptr) {
+        if constexpr (kSources) {
             sources[i] = found[i].source;
         }
     }
@@ -59,25 +60,34 @@ ssize_t read_from(fid_cq* handle, void* buffer, size_t count, fi_addr_t* sources
 
 template <class Entry>
 ssize_t read(fid_cq* handle, void* buffer, size_t count) {
-    return read_from<Entry>(handle, buffer, count, nullptr);
+    return read_some<Entry, false>(handle, buffer, count, nullptr);
+}
+
+template <class Entry>
+ssize_t read_from(fid_cq* handle, void* buffer, size_t count, fi_addr_t* sources) {
+    return sources == nullptr ? read<Entry>(handle, buffer, count)
+                              : read_some<Entry, true>(handle, buffer, count, sources);
 }
 
 template <class Entry>
 ssize_t sleep_and_read_from(fid_cq* handle, void* buffer, size_t count, fi_addr_t* sources,
                             const void*, int timeout) {
     auto& cq = object_of<CompletionQueue>(handle);
-    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout);
-    for (unsigned turn = 0;; ++turn) {
+    Patience patience(timeout);
+    std::optional<Sleep> sleep;
+    for (;;) {
         const ssize_t number = read_from<Entry>(handle, buffer, count, sources);
         if (number != -FI_EAGAIN) {
             return number;
         }
-        if (cq.signaled.exchange(false) ||
-            (timeout >= 0 && std::chrono::steady_clock::now() >= end)) {
+        if (cq.signaled.exchange(false) || patience.over()) {
             return -FI_EAGAIN;
         }
-        if (turn > kTurnsBeforeSleep) {
-            std::this_thread::sleep_for(kNap);
+        if (sleep) {
+            sleep_on(*sleep, patience);
+            sleep.reset();
+        } else if (patience.tired()) {
+            sleep.emplace(*cq.domain);
         }
     }
 }
@@ -98,6 +108,7 @@ ssize_t read_error(fid_cq* handle, fi_cq_err_entry* entry, uint64_t) {
     if (cq.stash_error) {
         error = *cq.stash_error;
         cq.stash_error.reset();
+        cq.note_stash();
     } else if (const ssize_t result = tw_cq_readerr(cq.cq, &error); result != 1) {
         return result;
     }
@@ -122,7 +133,9 @@ const char* error_to_string(fid_cq* handle, int, const void*, char* text, size_t
 }
 
 int signal(fid_cq* handle) {
-    object_of<CompletionQueue>(handle).signaled = true;
+    auto& cq = object_of<CompletionQueue>(handle);
+    cq.signaled = true;
+    cq.domain->sleepers.wake();
     return 0;
 }
 
@@ -150,12 +163,12 @@ int close_cq(fid* handle) {
         if (const int result = tw_cq_close(cq.cq); result != 0) {
             return result;
         }
+        if (cq.wait != nullptr) {
+            tw_wait_close(cq.wait);
+        }
     }
     leave_wait_sets(handle);
     std::erase(cq.domain->queues, &cq);
-    if (cq.fd >= 0) {
-        close(cq.fd);
-    }
     --cq.domain->children;
     delete &cq;
     return 0;
@@ -208,6 +221,7 @@ ssize_t CompletionQueue::fetch_collected(tw_cq_entry* entries, size_t count) {
     const size_t number = std::min(count, stash.size());
     std::copy_n(stash.begin(), number, entries);
     stash.erase(stash.begin(), stash.begin() + static_cast<ptrdiff_t>(number));
+    note_stash();
     return static_cast<ssize_t>(number);
 }
 
@@ -218,7 +232,7 @@ bool CompletionQueue::ready() {
 
 ssize_t CompletionQueue::look() {
     collect();
-    if (!has_stash()) {
+    if (!stashed) {
         domain->progress();
         collect();
     }
@@ -236,12 +250,14 @@ void CompletionQueue::collect() {
             tw_cq_error error{};
             if (tw_cq_readerr(cq, &error) == 1 && !domain->deferred.take(error.entry, true)) {
                 stash_error = error;
+                note_stash();
             }
             continue;
         }
         for (ssize_t i = 0; i < number; ++i) {
             if (!domain->deferred.take(found[i], false)) {
                 stash.push_back(found[i]);
+                stashed = true;
             }
         }
         if (number < static_cast<ssize_t>(kBatch)) {
@@ -250,8 +266,9 @@ void CompletionQueue::collect() {
     }
 }
 
-void CompletionQueue::arm() {
-    domain->arm();
+int CompletionQueue::arm() {
+    const Guard guard(*domain);
+    return wait != nullptr ? tw_wait_arm(wait) : 0;
 }
 
 int open_cq(fid_domain* handle, fi_cq_attr* attr, fid_cq** opened, void* context) {
@@ -283,7 +300,11 @@ int open_cq(fid_domain* handle, fi_cq_attr* attr, fid_cq** opened, void* context
     cq->domain = &domain;
     cq->wait_object = attr->wait_obj;
     if (attr->wait_obj == FI_WAIT_FD || attr->wait_obj == FI_WAIT_UNSPEC) {
-        cq->fd = dup(domain.wait_fd());
+        if (const int error = domain.open_wait(&cq->wait, &cq->fd); error != 0) {
+            tw_cq_close(cq->cq);
+            delete cq;
+            return error;
+        }
     } else if (attr->wait_obj == FI_WAIT_SET) {
         if (const int error = join_wait_set(attr->wait_set, &cq->fid.fid); error != 0) {
             tw_cq_close(cq->cq);

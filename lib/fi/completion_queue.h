@@ -6,17 +6,12 @@
 
 #include <atomic>
 #include <cerrno>
-#include <chrono>
 #include <deque>
 #include <optional>
 
 #include "lib/fi/domain.h"
 
 namespace tagwire::fi {
-
-// Calls that wait poll so often before they nap between turns.
-inline constexpr unsigned kTurnsBeforeSleep = 2000;
-inline constexpr auto kNap = std::chrono::microseconds(50);
 
 struct CompletionQueue {
     static constexpr size_t kBatch = 16;
@@ -25,11 +20,13 @@ struct CompletionQueue {
     Domain* domain;
     tw_cq* cq;
     fi_wait_obj wait_object;
+    tw_wait* wait = nullptr;  // behind the descriptor of FI_GETWAIT
     int fd = -1;
     std::atomic<bool> signaled{false};
     // Taken from the core, and not read yet.
     std::deque<tw_cq_entry> stash;
     std::optional<tw_cq_error> stash_error;  // behind them
+    bool stashed = false;                    // there is any of them
     const char* error_text = "";
 
     // Whether there is something to read, an error too, after a turn of the worker if need be.
@@ -38,10 +35,11 @@ struct CompletionQueue {
     ssize_t look();
     // Takes all that the core has, and gives deferred operations their part.
     void collect();
-    bool has_stash() const { return !stash.empty() || stash_error.has_value(); }
-    void arm();
+    void note_stash() { stashed = !stash.empty() || stash_error.has_value(); }
+    // 0: the descriptor tells of what comes from now on.
+    int arm();
     ssize_t fetch(tw_cq_entry* entries, size_t count) {
-        if (count == 0 || domain->deferred.active() || has_stash()) [[unlikely]] {
+        if (count == 0 || stashed || domain->deferred.active()) [[unlikely]] {
             return fetch_collected(entries, count);
         }
         const ssize_t number = tw_cq_read(cq, entries, count);

@@ -23,13 +23,22 @@ struct SharedTransmit {
     Domain* domain;
 };
 
+// An index of a scalable endpoint. The core endpoint is there from the beginning, which keeps its
+// number, until its last context is closed, which leaves its queues free.
+struct Index {
+    std::shared_ptr<CoreEndpoint> core;
+    unsigned enabled = 0;  // transmit context 1, receive context 2
+    unsigned handles = 0;
+};
+
 struct ScalableEndpoint {
     fid_ep fid;
     Domain* domain;
-    uint64_t source_mask;
-    std::vector<std::shared_ptr<CoreEndpoint>> cores;
-    std::vector<unsigned> enabled;  // of each index: transmit context 1, receive context 2
-    unsigned contexts = 0;          // handles that are open
+    Endpoint masks;      // whose receives its contexts' resemble
+    tw_address address;  // of the first index
+    AddressVector* av = nullptr;
+    std::vector<Index> indexes;
+    unsigned contexts = 0;  // handles that are open
 };
 
 // A context of a scalable endpoint.
@@ -43,9 +52,9 @@ constexpr unsigned kTransmit = 1;
 constexpr unsigned kReceive = 2;
 
 // A core endpoint has both directions: it starts when both are ready.
-int enable_context(ScalableEndpoint& sep, size_t index, unsigned sides) {
-    sep.enabled[index] |= sides;
-    return sep.enabled[index] == (kTransmit | kReceive) ? sep.cores[index]->enable() : 0;
+int enable_context(Index& index, unsigned sides) {
+    index.enabled |= sides;
+    return index.enabled == (kTransmit | kReceive) ? index.core->enable() : 0;
 }
 
 int control_context(fid* handle, int command, void*) {
@@ -54,12 +63,23 @@ int control_context(fid* handle, int command, void*) {
         return -FI_ENOSYS;
     }
     const Guard guard(*context.domain);
-    return enable_context(*context.parent, context.index, context.side);
+    return enable_context(context.parent->indexes[context.index], context.side);
 }
 
 int close_context(fid* handle) {
     auto& context = object_of<Context>(handle);
-    --context.parent->contexts;
+    ScalableEndpoint& sep = *context.parent;
+    Index& index = sep.indexes[context.index];
+    if (index.handles == 1) {
+        const Guard guard(*sep.domain);
+        if (const int result = index.core->close(); result != 0) {
+            return result;
+        }
+        index.core = nullptr;
+        index.enabled = 0;
+    }
+    --index.handles;
+    --sep.contexts;
     delete &context;
     return 0;
 }
@@ -74,11 +94,37 @@ fi_ops context_fid_ops = {
     .ops_set = kAbsent,
 };
 
+int open_core(ScalableEndpoint& sep, size_t index) {
+    tw_ep_attr attr{};
+    attr.size = sizeof(attr);
+    attr.endpoint = static_cast<uint16_t>(sep.address.endpoint + index);
+    auto core = std::make_shared<CoreEndpoint>(*sep.domain);
+    int result = tw_ep_open(sep.domain->worker, &attr, &core->ep);
+    if (result == 0 && sep.av != nullptr) {
+        result = core->bind(*sep.av);
+        if (result != 0) {
+            tw_ep_close(core->ep);
+        }
+    }
+    if (result != 0) {
+        return result == -EADDRINUSE ? result : log_failure("a context does not open", result);
+    }
+    sep.indexes[index].core = std::move(core);
+    return 0;
+}
+
 int open_context(fid_ep* handle, int index, unsigned side, size_t fclass, fid_ep** opened,
                  void* user_context) {
     auto& sep = object_of<ScalableEndpoint>(handle);
-    if (index < 0 || static_cast<size_t>(index) >= sep.cores.size()) {
+    if (index < 0 || static_cast<size_t>(index) >= sep.indexes.size()) {
         return -FI_EINVAL;
+    }
+    Index& of = sep.indexes[static_cast<size_t>(index)];
+    if (of.core == nullptr) {
+        const Guard guard(*sep.domain);
+        if (const int result = open_core(sep, static_cast<size_t>(index)); result != 0) {
+            return result;
+        }
     }
     auto* context = new (std::nothrow) Context{};
     if (context == nullptr) {
@@ -87,11 +133,13 @@ int open_context(fid_ep* handle, int index, unsigned side, size_t fclass, fid_ep
     fill_operations(*context, fclass, user_context);
     context->fid.fid.ops = &context_fid_ops;
     context->domain = sep.domain;
-    context->source_mask = sep.source_mask;
+    context->source_mask = sep.masks.source_mask;
+    context->tagged_source_mask = sep.masks.tagged_source_mask;
     context->parent = &sep;
     context->index = static_cast<size_t>(index);
     context->side = side;
-    context->use(sep.cores[context->index]);
+    context->use(of.core);
+    ++of.handles;
     ++sep.contexts;
     *opened = &context->fid;
     return 0;
@@ -119,8 +167,12 @@ int bind_scalable(fid* handle, fid* other, uint64_t) {
         return other->fclass == FI_CLASS_EQ ? 0 : -FI_EINVAL;
     }
     const Guard guard(*sep.domain);
-    for (const auto& core : sep.cores) {
-        if (const int result = core->bind(object_of<AddressVector>(other)); result != 0) {
+    sep.av = &object_of<AddressVector>(other);
+    for (const Index& index : sep.indexes) {
+        if (index.core == nullptr) {
+            continue;
+        }
+        if (const int result = index.core->bind(*sep.av); result != 0) {
             return log_failure("the scalable endpoint refuses its address vector", result);
         }
     }
@@ -133,8 +185,10 @@ int control_scalable(fid* handle, int command, void*) {
         return -FI_ENOSYS;
     }
     const Guard guard(*sep.domain);
-    for (size_t i = 0; i < sep.cores.size(); ++i) {
-        if (const int result = enable_context(sep, i, kTransmit | kReceive); result != 0) {
+    for (Index& index : sep.indexes) {
+        if (const int result =
+                index.core != nullptr ? enable_context(index, kTransmit | kReceive) : 0;
+            result != 0) {
             return result;
         }
     }
@@ -148,11 +202,11 @@ int close_scalable(fid* handle) {
     }
     {
         const Guard guard(*sep.domain);
-        while (!sep.cores.empty()) {
-            if (const int result = sep.cores.back()->close(); result != 0) {
+        for (; !sep.indexes.empty(); sep.indexes.pop_back()) {
+            const auto& core = sep.indexes.back().core;
+            if (const int result = core != nullptr ? core->close() : 0; result != 0) {
                 return result;
             }
-            sep.cores.pop_back();
         }
     }
     --sep.domain->children;
@@ -162,15 +216,7 @@ int close_scalable(fid* handle) {
 
 // The first context's address; the others' numbers follow it.
 int name_of_scalable(fid_t handle, void* data, size_t* length) {
-    auto& sep = object_of<ScalableEndpoint>(handle);
-    tw_address address{};
-    {
-        const Guard guard(*sep.domain);
-        if (const int result = tw_ep_name(sep.cores[0]->ep, &address); result != 0) {
-            return result;
-        }
-    }
-    const sockaddr_in name = to_sockaddr(address);
+    const sockaddr_in name = to_sockaddr(object_of<ScalableEndpoint>(handle).address);
     const size_t room = *length;
     *length = sizeof(name);
     if (room < sizeof(name)) {
@@ -239,29 +285,25 @@ uint16_t first_number(const fi_info& info) {
 }
 
 // `count` core endpoints with consecutive numbers, from `first` or the next run that is free.
-int open_run(Domain& domain, const fi_info& info, size_t count, ScalableEndpoint* sep) {
+int open_run(const fi_info& info, size_t count, ScalableEndpoint* sep) {
     for (uint32_t first = first_number(info); first + count < TW_EP_ANY;) {
-        sep->cores.clear();
-        while (sep->cores.size() < count) {
-            tw_ep_attr attr{};
-            attr.size = sizeof(attr);
-            attr.endpoint = static_cast<uint16_t>(first + sep->cores.size());
-            auto core = std::make_shared<CoreEndpoint>(domain);
-            if (const int result = tw_ep_open(domain.worker, &attr, &core->ep); result != 0) {
-                if (result != -EADDRINUSE) {
-                    return log_failure("a context does not open", result);
-                }
-                break;
-            }
-            sep->cores.push_back(std::move(core));
+        sep->address.endpoint = static_cast<uint16_t>(first);
+        sep->indexes.assign(count, {});
+        size_t opened = 0;
+        int result = 0;
+        while (opened < count && (result = open_core(*sep, opened)) == 0) {
+            ++opened;
         }
-        if (sep->cores.size() == count) {
-            return 0;
+        if (opened == count) {
+            return tw_ep_name(sep->indexes[0].core->ep, &sep->address);
         }
-        first += static_cast<uint32_t>(sep->cores.size()) + 1;
-        for (const auto& core : sep->cores) {
-            tw_ep_close(core->ep);
+        for (size_t i = 0; i < opened; ++i) {
+            tw_ep_close(sep->indexes[i].core->ep);
         }
+        if (result != -EADDRINUSE) {
+            return result;
+        }
+        first += static_cast<uint32_t>(opened) + 1;
     }
     return -FI_EADDRINUSE;
 }
@@ -279,18 +321,17 @@ int open_scalable_endpoint(fid_domain* handle, fi_info* info, fid_ep** opened, v
         return -FI_EINVAL;
     }
     auto sep = std::make_unique<ScalableEndpoint>();
+    sep->domain = &domain;
     const Guard guard(domain);
-    if (const int result = open_run(domain, *info, count, sep.get()); result != 0) {
-        return result;
+    if (const int result = open_run(*info, count, sep.get()); result != 0) {
+        return log_failure("the scalable endpoint does not open", result);
     }
     sep->fid.fid.fclass = FI_CLASS_SEP;
     sep->fid.fid.context = context;
     sep->fid.fid.ops = &scalable_fid_ops;
     sep->fid.ops = &scalable_ops;
     sep->fid.cm = &scalable_connection_ops;
-    sep->domain = &domain;
-    sep->source_mask = source_mask_of(info, info->rx_attr);
-    sep->enabled.resize(count);
+    sep->masks.set_source_masks(info, info->rx_attr);
     ++domain.children;
     *opened = &sep.release()->fid;
     return 0;
@@ -328,7 +369,7 @@ int open_shared_receive(fid_domain* handle, fi_rx_attr* attr, fid_ep** opened, v
         return result;
     }
     srx->use(std::move(core));
-    srx->source_mask = source_mask_of(nullptr, attr);
+    srx->set_source_masks(nullptr, attr);
     srx->domain = &domain;
     fill_operations(*srx, FI_CLASS_SRX_CTX, context);
     ++domain.children;

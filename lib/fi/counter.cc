@@ -2,12 +2,10 @@
 #include "lib/fi/counter.h"
 
 #include <rdma/fi_errno.h>
-#include <unistd.h>
 
 #include <new>
-#include <thread>
+#include <optional>
 
-#include "lib/fi/completion_queue.h"
 #include "lib/fi/object.h"
 #include "lib/fi/provider.h"
 #include "lib/fi/wait_set.h"
@@ -38,13 +36,14 @@ int change(fid_cntr* handle, uint64_t value) {
 
 int wait(fid_cntr* handle, uint64_t threshold, int timeout) {
     auto& counter = object_of<Counter>(handle);
-    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout);
+    Patience patience(timeout);
+    std::optional<Sleep> sleep;
     uint64_t errors = 0;
     {
         const Guard guard(*counter.domain);
         errors = tw_cntr_readerr(counter.counter);
     }
-    for (unsigned turn = 0;; ++turn) {
+    for (;;) {
         {
             const Guard guard(*counter.domain);
             if (tw_cntr_read(counter.counter) >= threshold) {
@@ -55,11 +54,14 @@ int wait(fid_cntr* handle, uint64_t threshold, int timeout) {
             }
             counter.domain->progress();
         }
-        if (timeout >= 0 && std::chrono::steady_clock::now() >= end) {
+        if (patience.over()) {
             return -FI_ETIMEDOUT;
         }
-        if (turn > kTurnsBeforeSleep) {
-            std::this_thread::sleep_for(kNap);
+        if (sleep) {
+            sleep_on(*sleep, patience);
+            sleep.reset();
+        } else if (patience.tired()) {
+            sleep.emplace(*counter.domain);
         }
     }
 }
@@ -88,11 +90,11 @@ int close_counter(fid* handle) {
         if (const int result = tw_cntr_close(counter.counter); result != 0) {
             return result;
         }
+        if (counter.wait != nullptr) {
+            tw_wait_close(counter.wait);
+        }
     }
     leave_wait_sets(handle);
-    if (counter.fd >= 0) {
-        close(counter.fd);
-    }
     --counter.domain->children;
     delete &counter;
     return 0;
@@ -130,8 +132,9 @@ bool Counter::moved() {
     return different;
 }
 
-void Counter::arm() {
-    domain->arm();
+int Counter::arm() {
+    const Guard guard(*domain);
+    return wait != nullptr ? tw_wait_arm(wait) : 0;
 }
 
 int open_counter(fid_domain* handle, fi_cntr_attr* attr, fid_cntr** opened, void* context) {
@@ -159,7 +162,11 @@ int open_counter(fid_domain* handle, fi_cntr_attr* attr, fid_cntr** opened, void
     counter->domain = &domain;
     counter->wait_object = object;
     if (object == FI_WAIT_FD) {
-        counter->fd = dup(domain.wait_fd());
+        if (const int error = domain.open_wait(&counter->wait, &counter->fd); error != 0) {
+            tw_cntr_close(counter->counter);
+            delete counter;
+            return error;
+        }
     } else if (object == FI_WAIT_SET) {
         if (const int error = join_wait_set(attr->wait_set, &counter->fid.fid); error != 0) {
             tw_cntr_close(counter->counter);

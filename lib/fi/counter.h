@@ -13,12 +13,13 @@ struct Counter {
     Domain* domain;
     tw_cntr* counter;
     fi_wait_obj wait_object;
+    tw_wait* wait = nullptr;  // behind the descriptor of FI_GETWAIT
     int fd = -1;
     uint64_t seen = 0;  // value and errors at the last moved()
 
     // Whether it changed since the last look.
     bool moved();
-    void arm();
+    int arm();
 };
 
 }  // namespace tagwire::fi

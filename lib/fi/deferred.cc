@@ -216,6 +216,16 @@ int add_triggered(CoreEndpoint& endpoint, const void* context, Post post) {
 
 }  // namespace
 
+void DeferredWork::add(std::unique_ptr<Work> work) {
+    waiting_.push_back(std::move(work));
+    active_ = true;
+}
+
+void DeferredWork::flush() {
+    waiting_.clear();
+    note();
+}
+
 void DeferredWork::run() {
     for (auto next = waiting_.begin(); next != waiting_.end();) {
         const auto current = next++;
@@ -239,6 +249,7 @@ void DeferredWork::run() {
         }
         waiting_.erase(current);
     }
+    note();
 }
 
 bool DeferredWork::take(tw_cq_entry& entry, bool failed) {
@@ -248,6 +259,7 @@ bool DeferredWork::take(tw_cq_entry& entry, bool failed) {
     }
     const std::unique_ptr<Work> work = std::move(found->second);
     flying_.erase(found);
+    note();
     entry.context = work->context;
     // The core counted it with the endpoint's operations, to which it does not belong.
     Counter* counted = work->endpoint->counter_of(work->kind);
@@ -264,14 +276,16 @@ bool DeferredWork::take(tw_cq_entry& entry, bool failed) {
 }
 
 int DeferredWork::cancel(const fi_deferred_work* request) {
-    return waiting_.remove_if([&](const auto& work) { return work->request == request; }) > 0
-               ? 0
-               : -FI_ENOENT;
+    const size_t found =
+        waiting_.remove_if([&](const auto& work) { return work->request == request; });
+    note();
+    return found > 0 ? 0 : -FI_ENOENT;
 }
 
 void DeferredWork::forget(const CoreEndpoint& endpoint) {
     waiting_.remove_if([&](const auto& work) { return work->endpoint == &endpoint; });
     std::erase_if(flying_, [&](const auto& entry) { return entry.second->endpoint == &endpoint; });
+    note();
 }
 
 int control_work(Domain& domain, int command, void* argument) {

@@ -35,18 +35,21 @@ struct Work {
 
 class DeferredWork {
   public:
-    void add(std::unique_ptr<Work> work) { waiting_.push_back(std::move(work)); }
-    bool active() const { return !waiting_.empty() || !flying_.empty(); }
+    void add(std::unique_ptr<Work> work);
+    bool active() const { return active_; }
     // Posts what is due.
     void run();
     // Whether a completion is a deferred operation's and not for the application. Otherwise its
     // context is the application's afterwards.
     bool take(tw_cq_entry& entry, bool failed);
     int cancel(const fi_deferred_work* request);
-    void flush() { waiting_.clear(); }
+    void flush();
     void forget(const CoreEndpoint& endpoint);
 
   private:
+    void note() { active_ = !waiting_.empty() || !flying_.empty(); }
+
+    bool active_ = false;
     std::list<std::unique_ptr<Work>> waiting_;
     std::unordered_map<const void*, std::unique_ptr<Work>> flying_;  // by the context posted with
 };

@@ -4,8 +4,6 @@
 #include <pthread.h>
 #include <rte_cycles.h>
 #include <sched.h>
-#include <sys/timerfd.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <cstring>
@@ -13,6 +11,7 @@
 
 #include "lib/fi/address.h"
 #include "lib/fi/completion_queue.h"
+#include "lib/fi/connection.h"
 #include "lib/fi/object.h"
 #include "lib/fi/provider.h"
 #include "lib/port/failure.h"
@@ -25,7 +24,6 @@ using std::chrono::steady_clock;
 // Sends within this time of each other are a burst, which leaves in parts of kBurst.
 constexpr double kBurstGapSeconds = 1e-6;
 constexpr unsigned kBurst = 16;
-constexpr long kWakePeriodNs = 500'000;
 constexpr auto kShutdownTime = std::chrono::seconds(5);
 constexpr auto kHelperPeriod = std::chrono::microseconds(1000);
 constexpr auto kAutomaticPeriod = std::chrono::microseconds(50);
@@ -48,14 +46,8 @@ void run_helper(Domain& domain, bool automatic) {
         }
         const uint32_t turns = domain.turns.load(std::memory_order_relaxed);
         busy = false;
-        if ((automatic || turns == seen) && domain.lock.helper_try_lock()) {
-            // What one turn sends, a software card puts on the wire in the next.
-            const int events = tw_progress(domain.worker) + tw_progress(domain.worker);
-            if (domain.sink != nullptr || domain.deferred.active()) {
-                domain.rare_work();
-            }
-            domain.lock.helper_unlock();
-            busy = events > 0;
+        if (automatic || turns == seen) {
+            busy = domain.help() > 0;
         }
         seen = turns;
     }
@@ -68,6 +60,11 @@ void close_worker(Domain& domain) {
     }
     if (domain.worker == nullptr) {
         return;
+    }
+    domain.sleepers.close();
+    if (domain.connections != nullptr) {
+        tw_eq_close(domain.connections);
+        domain.connections = nullptr;
     }
     if (domain.sink != nullptr) {
         tw_cq_close(domain.sink);
@@ -89,12 +86,7 @@ int close_domain(fid* handle) {
     if (domain.children != 0) {
         return -FI_EBUSY;
     }
-    close_worker(domain);
-    if (domain.timer >= 0) {
-        close(domain.timer);
-    }
-    --domain.fabric->children;
-    delete &domain;
+    release_domain(domain);
     return 0;
 }
 
@@ -163,33 +155,89 @@ fi_ops_domain domain_ops = {
     .endpoint2 = kAbsent,
 };
 
-}  // namespace
-
-int open_domain(fid_fabric* fabric, fi_info* info, fid_domain** handle, void* context) {
-    if (info == nullptr || info->domain_attr == nullptr) {
-        return -FI_EINVAL;
-    }
+int make_domain(Fabric& fabric, const fi_info& info, Domain** made) {
     std::unique_ptr<Domain> domain(new (std::nothrow) Domain{});
     if (domain == nullptr) {
         return -FI_ENOMEM;
     }
     domain->fid.fid.fclass = FI_CLASS_DOMAIN;
-    domain->fid.fid.context = context;
     domain->fid.fid.ops = &domain_fid_ops;
     domain->fid.ops = &domain_ops;
     domain->fid.mr = &memory_ops;
-    domain->fabric = &object_of<Fabric>(fabric);
+    domain->fabric = &fabric;
     try {
-        if (const int error = open_worker(*domain, *info); error != 0) {
+        if (const int error = open_worker(*domain, info); error != 0) {
             return error;
         }
     } catch (const port::Failure& failure) {
         FI_WARN(&provider, FI_LOG_DOMAIN, "%s: %s\n", failure.what(), failure.remedy().c_str());
         return -FI_ENODEV;
     }
-    ++domain->fabric->children;
-    *handle = &domain.release()->fid;
+    ++fabric.children;
+    *made = domain.release();
     return 0;
+}
+
+bool is_connected(const fi_info& info) {
+    return info.ep_attr != nullptr && info.ep_attr->type == FI_EP_MSG;
+}
+
+}  // namespace
+
+int open_domain(fid_fabric* handle, fi_info* info, fid_domain** opened, void* context) {
+    if (info == nullptr || info->domain_attr == nullptr) {
+        return -FI_EINVAL;
+    }
+    auto& fabric = object_of<Fabric>(handle);
+    const std::lock_guard guard(fabric.mutex);
+    Domain* domain = nullptr;
+    if (is_connected(*info) && fabric.listening != nullptr) {
+        domain = fabric.listening;
+        ++domain->users;
+    } else if (const int error = make_domain(fabric, *info, &domain); error != 0) {
+        return error;
+    }
+    domain->fid.fid.context = context;
+    *opened = &domain->fid;
+    return 0;
+}
+
+int domain_to_listen(Fabric& fabric, const fi_info& info, Domain** domain) {
+    const std::lock_guard guard(fabric.mutex);
+    if (fabric.listening != nullptr) {
+        ++fabric.listening->users;
+    } else if (const int error = make_domain(fabric, info, &fabric.listening); error != 0) {
+        return error;
+    }
+    *domain = fabric.listening;
+    return 0;
+}
+
+void release_domain(Domain& domain) {
+    Fabric& fabric = *domain.fabric;
+    const std::lock_guard guard(fabric.mutex);
+    if (--domain.users > 0) {
+        return;
+    }
+    if (fabric.listening == &domain) {
+        fabric.listening = nullptr;
+    }
+    close_worker(domain);
+    --fabric.children;
+    delete &domain;
+}
+
+int Domain::help() {
+    if (!lock.helper_try_lock()) {
+        return 0;
+    }
+    // What one turn sends, a software card puts on the wire in the next.
+    const int events = tw_progress(worker) + tw_progress(worker);
+    if (sink != nullptr || connections != nullptr || deferred.active()) {
+        rare_work();
+    }
+    lock.helper_unlock();
+    return events;
 }
 
 void Domain::posted() {
@@ -222,6 +270,9 @@ void Domain::rare_work() {
             count = -EAGAIN;
         }
     }
+    if (connections != nullptr) {
+        pump_connection_events(*this);
+    }
     if (deferred.active()) {
         for (CompletionQueue* queue : queues) {
             queue->collect();
@@ -238,16 +289,11 @@ int Domain::open_sink() {
     return tw_cq_open(worker, &attr, &sink);
 }
 
-int Domain::wait_fd() {
-    if (timer < 0) {
-        timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+int Domain::open_wait(tw_wait** wait, int* fd) {
+    if (const int result = tw_wait_open(worker, wait); result != 0) {
+        return log_failure("no descriptor to wait on", result);
     }
-    return timer;
-}
-
-void Domain::arm() {
-    const itimerspec soon{.it_interval = {}, .it_value = {.tv_sec = 0, .tv_nsec = kWakePeriodNs}};
-    timerfd_settime(wait_fd(), 0, &soon, nullptr);
+    return tw_wait_fd(*wait, fd);
 }
 
 }  // namespace tagwire::fi

@@ -11,16 +11,19 @@
 #include <atomic>
 #include <memory>
 #include <thread>
+#include <unordered_map>
 #include <vector>
 
 #include "lib/fi/deferred.h"
 #include "lib/fi/domain_lock.h"
 #include "lib/fi/fabric.h"
+#include "lib/fi/sleep.h"
 #include "lib/port/process_ports.h"
 
 namespace tagwire::fi {
 
 struct CompletionQueue;
+struct Endpoint;
 
 struct Domain {
     fid_domain fid;
@@ -33,10 +36,13 @@ struct Domain {
     uint64_t last_post = 0;  // TSC of the last send
     unsigned unflushed = 0;  // sends since the last turn
     unsigned idle_turns = 0;
-    int timer = -1;  // what sleepers wait on
+    SleepPool sleepers;
     unsigned peer_timeout_ms = 0;
     DeferredWork deferred;
     std::vector<CompletionQueue*> queues;
+    tw_eq* connections = nullptr;  // events of connected endpoints
+    std::unordered_map<tw_ep*, Endpoint*> connected;
+    int users = 1;                   // fi_domain, and passive endpoints
     tw_cq* sink = nullptr;           // of endpoints without a completion queue
     std::atomic<uint32_t> turns{0};  // of the application
     std::atomic<bool> stopping{false};
@@ -51,21 +57,22 @@ struct Domain {
         } else if (++idle_turns >= kIdleTurnsBeforeYield) {
             yield();
         }
-        if (sink != nullptr || deferred.active()) [[unlikely]] {
+        if (sink != nullptr || connections != nullptr || deferred.active()) [[unlikely]] {
             rare_work();
         }
     }
     // After a send: it leaves now, unless it is one of many in a row, which leave together.
     void posted();
     void yield();
+    // What the helper does: a turn, unless the application is in a call. Any thread.
+    int help();
     // Behind a turn: deferred operations, and the queue that nobody reads.
     void rare_work();
     // The queue of an endpoint, or of a direction, that is bound to counters only.
     int open_sink();
 
-    // A file descriptor that is readable when there may be something to do; -1: none is to be had.
-    int wait_fd();
-    void arm();
+    // A descriptor that can be armed to tell when there is something to do.
+    int open_wait(tw_wait** wait, int* fd);
 
     // Two peers on one core must not wait for the end of a time slice.
     static constexpr unsigned kIdleTurnsBeforeYield = 64;
@@ -81,6 +88,11 @@ class Guard {
   private:
     DomainLock& lock_;
 };
+
+// The domain that the fabric's passive endpoints share.
+int domain_to_listen(Fabric& fabric, const fi_info& info, Domain** domain);
+// Closes it with the last user.
+void release_domain(Domain& domain);
 
 // The other files' part of a domain's operations.
 extern fi_ops_mr memory_ops;

@@ -27,11 +27,15 @@ bool DomainLock::helper_try_lock() {
     if (shared_) {
         return mutex_.try_lock();
     }
+    if (!helpers_.try_lock()) {
+        return false;
+    }
     helper_.store(true, std::memory_order_seq_cst);
     // From here on every thread of the process sees the mark, or we see that of its call.
     syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
     if (in_call_.load(std::memory_order_acquire)) {
         helper_.store(false, std::memory_order_release);
+        helpers_.unlock();
         return false;
     }
     return true;
@@ -43,6 +47,7 @@ void DomainLock::helper_unlock() {
         return;
     }
     helper_.store(false, std::memory_order_release);
+    helpers_.unlock();
 }
 
 }  // namespace tagwire::fi

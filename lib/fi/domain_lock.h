@@ -37,7 +37,8 @@ class DomainLock {
         in_call_.store(false, std::memory_order_release);
     }
 
-    // Of the helper. False: the application is in a call.
+    // Of the helper, and of threads that come for its sake. False: the application is in a call,
+    // or another one is here.
     bool helper_try_lock();
     void helper_unlock();
 
@@ -48,6 +49,7 @@ class DomainLock {
     std::atomic<bool> in_call_{false};
     std::atomic<bool> helper_{false};
     std::mutex mutex_;
+    std::mutex helpers_;
 };
 
 }  // namespace tagwire::fi

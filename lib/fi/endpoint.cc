@@ -10,6 +10,7 @@
 
 #include "lib/fi/address.h"
 #include "lib/fi/completion_queue.h"
+#include "lib/fi/connection.h"
 #include "lib/fi/counter.h"
 #include "lib/fi/event_queue.h"
 #include "lib/fi/flags.h"
@@ -23,12 +24,15 @@ namespace {
 constexpr uint64_t kKinds[] = {TW_SEND,  TW_RECV,        TW_READ,
                                TW_WRITE, TW_REMOTE_READ, TW_REMOTE_WRITE};
 
-int control(fid* handle, int command, void*) {
+int control(fid* handle, int command, void* argument) {
     auto& ep = object_of<Endpoint>(handle);
-    if (command != FI_ENABLE) {
+    if (command != FI_ENABLE && command != FI_ALIAS) {
         return -FI_ENOSYS;
     }
     const Guard guard(*ep.domain);
+    if (command == FI_ALIAS) {
+        return open_alias(ep, *static_cast<const struct fi_alias*>(argument));
+    }
     if (ep.core == nullptr) {
         FI_WARN(&provider, FI_LOG_EP_CTRL, "bind the shared receive context first\n");
         return -FI_EOPBADSTATE;
@@ -45,6 +49,10 @@ int close_endpoint(fid* handle) {
                 return result;
             }
         }
+        ep.domain->connected.erase(ep.ep);
+    }
+    if (ep.eq != nullptr) {
+        ep.eq->remove_source(*ep.domain);
     }
     --ep.domain->children;
     delete &ep;
@@ -147,6 +155,24 @@ int bind_direction(CoreEndpoint& core, CompletionQueue& cq, uint64_t direction, 
     return result;
 }
 
+int bind_event_queue(Endpoint& ep, EventQueue& eq) {
+    if (!ep.connected || ep.eq != nullptr) {
+        return ep.connected ? -FI_EINVAL : 0;  // connectionless endpoints have no events
+    }
+    tw_eq* core = nullptr;
+    int result = connection_queue(*ep.domain, &core);
+    if (result == 0) {
+        result = tw_ep_bind_eq(ep.ep, core);
+    }
+    if (result != 0) {
+        return log_failure("the endpoint refuses its event queue", result);
+    }
+    ep.eq = &eq;
+    eq.add_source(*ep.domain);
+    ep.domain->connected.emplace(ep.ep, &ep);
+    return 0;
+}
+
 }  // namespace
 
 fi_ops_ep endpoint_ops = {
@@ -164,12 +190,12 @@ fi_ops_cm connection_ops = {
     .size = sizeof(fi_ops_cm),
     .setname = kAbsent,
     .getname = get_name,
-    .getpeer = kAbsent,
-    .connect = kAbsent,
+    .getpeer = get_peer,
+    .connect = connect,
     .listen = kAbsent,
-    .accept = kAbsent,
+    .accept = accept,
     .reject = kAbsent,
-    .shutdown = kAbsent,
+    .shutdown = shutdown,
     .join = kAbsent,
 };
 
@@ -264,9 +290,11 @@ int bind_endpoint(fid* handle, fid* other, uint64_t flags) {
         ep.waits_for_receive_context = false;
         return ep.av != nullptr ? ep.core->bind(*ep.av) : 0;
     }
-    if (other->fclass == FI_CLASS_STX_CTX || other->fclass == FI_CLASS_EQ) {
-        // Nothing of a transmit context is scarce; connectionless endpoints have no events.
-        return 0;
+    if (other->fclass == FI_CLASS_STX_CTX) {
+        return 0;  // nothing of a transmit context is scarce
+    }
+    if (other->fclass == FI_CLASS_EQ) {
+        return bind_event_queue(ep, object_of<EventQueue>(other));
     }
     if (other->fclass == FI_CLASS_AV) {
         ep.av = &object_of<AddressVector>(other);
@@ -307,9 +335,11 @@ void fill_operations(Endpoint& ep, size_t fclass, void* context) {
     ep.fid.atomic = &atomic_ops;
 }
 
-uint64_t source_mask_of(const fi_info* info, const fi_rx_attr* rx) {
+void Endpoint::set_source_masks(const fi_info* info, const fi_rx_attr* rx) {
     const uint64_t caps = (info != nullptr ? info->caps : 0) | (rx != nullptr ? rx->caps : 0);
-    return (caps & FI_DIRECTED_RECV) != 0 ? 0 : FI_ADDR_UNSPEC;
+    source_mask = (caps & FI_DIRECTED_RECV) != 0 ? 0 : FI_ADDR_UNSPEC;
+    tagged_source_mask =
+        (caps & (FI_DIRECTED_RECV | kTaggedDirectedReceive)) != 0 ? 0 : FI_ADDR_UNSPEC;
 }
 
 int open_core_endpoint(Domain& domain, const fi_info* info, const fi_tx_attr* tx,
@@ -326,7 +356,12 @@ int open_core_endpoint(Domain& domain, const fi_info* info, const fi_tx_attr* tx
     if (rx != nullptr) {
         attr.rx_flags = receive_flags(rx->op_flags);
     }
-    if (info != nullptr && info->ep_attr != nullptr && info->ep_attr->auth_key_size > 0) {
+    if (info != nullptr && info->ep_attr != nullptr && info->ep_attr->type == FI_EP_MSG) {
+        attr.type = TW_EP_MSG;
+        attr.request = take_request(*info);
+        attr.endpoint = TW_EP_ANY;
+    }
+    if (info != nullptr && info->ep_attr != nullptr && info->ep_attr->auth_key != nullptr) {
         attr.auth_key = info->ep_attr->auth_key;
         attr.auth_key_size = info->ep_attr->auth_key_size;
     }
@@ -346,7 +381,10 @@ int open_core_endpoint(Domain& domain, const fi_info* info, const fi_tx_attr* tx
 
 int open_endpoint(fid_domain* handle, fi_info* info, fid_ep** opened, void* context) {
     auto& domain = object_of<Domain>(handle);
-    if (info == nullptr || (info->ep_attr != nullptr && info->ep_attr->type != FI_EP_RDM)) {
+    const fi_ep_type type = info == nullptr            ? FI_EP_UNSPEC
+                            : info->ep_attr == nullptr ? FI_EP_RDM
+                                                       : info->ep_attr->type;
+    if (type != FI_EP_RDM && type != FI_EP_MSG) {
         return -FI_EINVAL;
     }
     std::unique_ptr<Endpoint> ep(new (std::nothrow) Endpoint{});
@@ -365,7 +403,8 @@ int open_endpoint(fid_domain* handle, fi_info* info, fid_ep** opened, void* cont
         }
         ep->use(std::move(core));
     }
-    ep->source_mask = source_mask_of(info, info->rx_attr);
+    ep->connected = type == FI_EP_MSG;
+    ep->set_source_masks(info, info->rx_attr);
     ep->domain = &domain;
     fill_operations(*ep, FI_CLASS_EP, context);
     ++domain.children;

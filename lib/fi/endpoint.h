@@ -58,12 +58,18 @@ struct Endpoint {
     Domain* domain;
     tw_ep* ep = nullptr;  // core->ep
     AddressVector* av = nullptr;
-    // Without FI_DIRECTED_RECV the source of a receive means nothing.
+    // Without FI_DIRECTED_RECV the source of a receive means nothing; tagged ones have a
+    // capability of their own as well.
     uint64_t source_mask = 0;
+    uint64_t tagged_source_mask = 0;
     bool waits_for_receive_context = false;
+    bool connected = false;  // FI_EP_MSG
+    EventQueue* eq = nullptr;
     std::shared_ptr<CoreEndpoint> core;
 
     tw_addr source(fi_addr_t address) const { return resolve(address | source_mask); }
+    tw_addr tagged_source(fi_addr_t address) const { return resolve(address | tagged_source_mask); }
+    void set_source_masks(const fi_info* info, const fi_rx_attr* rx);
     tw_addr dest(fi_addr_t address) const { return resolve(address); }
     // An address that names a receive context of a scalable endpoint has its index in its upper
     // bits.
@@ -91,6 +97,8 @@ void fill_operations(Endpoint& ep, size_t fclass, void* context);
 // A core endpoint with this number, or, if `number` is 0 and taken, any other.
 int open_core_endpoint(Domain& domain, const fi_info* info, const fi_tx_attr* tx,
                        const fi_rx_attr* rx, uint16_t number, std::shared_ptr<CoreEndpoint>* core);
-uint64_t source_mask_of(const fi_info* info, const fi_rx_attr* rx);
+
+// alias.cc; under the domain's lock.
+int open_alias(Endpoint& ep, const struct fi_alias& wanted);
 
 }  // namespace tagwire::fi

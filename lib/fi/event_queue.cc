@@ -12,6 +12,7 @@
 #include <cstring>
 #include <new>
 
+#include "lib/fi/domain.h"
 #include "lib/fi/object.h"
 #include "lib/fi/wait_set.h"
 
@@ -28,6 +29,9 @@ void drain(int fd) {
 
 ssize_t read(fid_eq* handle, uint32_t* type, void* buffer, size_t length, uint64_t flags) {
     auto& eq = object_of<EventQueue>(handle);
+    if (!eq.ready()) {
+        eq.work();
+    }
     const std::lock_guard guard(eq.mutex);
     if (eq.events.empty()) {
         return -FI_EAGAIN;
@@ -112,6 +116,9 @@ ssize_t sleep_and_read(fid_eq* handle, uint32_t* type, void* buffer, size_t leng
             if (left <= 0) {
                 return -FI_EAGAIN;
             }
+        }
+        if (eq.has_sources()) {
+            left = left < 0 ? 1 : std::min(left, 1);
         }
         pollfd waiting{.fd = eq.fd, .events = POLLIN, .revents = 0};
         poll(&waiting, 1, left);
@@ -198,6 +205,36 @@ void EventQueue::add_error(struct fid* source, void* context, uint64_t data, int
     event.error.err = error;
     event.error.prov_errno = error;
     push(std::move(event));
+}
+
+void EventQueue::add_source(Domain& domain) {
+    const std::lock_guard guard(mutex);
+    sources.push_back(&domain);
+    ++bound;
+}
+
+void EventQueue::remove_source(Domain& domain) {
+    const std::lock_guard guard(mutex);
+    sources.erase(std::find(sources.begin(), sources.end(), &domain));
+    --bound;
+}
+
+bool EventQueue::has_sources() {
+    const std::lock_guard guard(mutex);
+    return !sources.empty();
+}
+
+void EventQueue::work() {
+    std::vector<Domain*> domains;
+    {
+        const std::lock_guard guard(mutex);
+        domains = sources;
+    }
+    std::sort(domains.begin(), domains.end());
+    domains.erase(std::unique(domains.begin(), domains.end()), domains.end());
+    for (Domain* domain : domains) {
+        domain->help();
+    }
 }
 
 bool EventQueue::ready() {

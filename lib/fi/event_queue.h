@@ -20,6 +20,8 @@ struct Event {
     fi_eq_err_entry error{};
 };
 
+struct Domain;
+
 struct EventQueue {
     fid_eq fid;
     Fabric* fabric;
@@ -32,6 +34,13 @@ struct EventQueue {
     std::deque<Event> events;
     std::vector<uint8_t> error_data;
 
+    std::vector<Domain*> sources;  // whose progress brings events; may be in it several times
+
+    void add_source(Domain& domain);
+    void remove_source(Domain& domain);
+    bool has_sources();
+    // A turn of each source.
+    void work();
     void add(uint32_t type, struct fid* source, void* context, uint64_t data);
     void add_error(struct fid* source, void* context, uint64_t data, int error);
     void push(Event event);

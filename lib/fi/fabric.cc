@@ -3,6 +3,7 @@
 
 #include <new>
 
+#include "lib/fi/connection.h"
 #include "lib/fi/object.h"
 #include "lib/fi/provider.h"
 
@@ -31,7 +32,7 @@ fi_ops fabric_fid_ops = {
 fi_ops_fabric fabric_ops = {
     .size = sizeof(fi_ops_fabric),
     .domain = open_domain,
-    .passive_ep = kAbsent,
+    .passive_ep = open_passive_endpoint,
     .eq_open = open_event_queue,
     .wait_open = open_wait_set,
     .trywait = try_wait,

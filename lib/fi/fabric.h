@@ -7,11 +7,16 @@
 #include <rdma/fi_eq.h>
 
 #include <atomic>
+#include <mutex>
 
 namespace tagwire::fi {
 
+struct Domain;
+
 struct Fabric {
     fid_fabric fid;
+    std::mutex mutex;
+    Domain* listening = nullptr;  // of passive endpoints
     std::atomic<int> children{0};
 };
 

@@ -14,6 +14,22 @@
 
 namespace tagwire::fi {
 
+// What libfabric 1.17's headers lack; 0 there: nobody can ask for it.
+#ifdef FI_AV_AUTH_KEY
+inline constexpr uint64_t kAuthKey = FI_AUTH_KEY;
+inline constexpr size_t kKeysOfVector = FI_AV_AUTH_KEY;  // an auth_key_size
+#else
+inline constexpr uint64_t kAuthKey = 0;
+inline constexpr size_t kKeysOfVector = 0;
+#endif
+#ifdef FI_TAGGED_MULTI_RECV
+inline constexpr uint64_t kTaggedMultiReceive = FI_TAGGED_MULTI_RECV;
+inline constexpr uint64_t kTaggedDirectedReceive = FI_TAGGED_DIRECTED_RECV;
+#else
+inline constexpr uint64_t kTaggedMultiReceive = 0;
+inline constexpr uint64_t kTaggedDirectedReceive = 0;
+#endif
+
 constexpr uint64_t move_bit(uint64_t value, uint64_t from, uint64_t to) {
     const int distance = std::countr_zero(from) - std::countr_zero(to);
     const uint64_t bit = value & from;
@@ -43,13 +59,14 @@ inline uint64_t send_flags(uint64_t flags) {
            move_bit(level, FI_MATCH_COMPLETE, TW_MATCH_COMPLETE);
 }
 
-inline constexpr uint64_t kReceiveCallFlags =
-    FI_COMPLETION | FI_MORE | FI_MULTI_RECV | FI_PEEK | FI_CLAIM | FI_DISCARD | FI_REMOTE_CQ_DATA;
+inline constexpr uint64_t kReceiveCallFlags = FI_COMPLETION | FI_MORE | FI_MULTI_RECV | FI_PEEK |
+                                              FI_CLAIM | FI_DISCARD | FI_REMOTE_CQ_DATA | kAuthKey;
 
 inline uint64_t receive_flags(uint64_t flags) {
     return move_bit(flags, FI_COMPLETION, TW_COMPLETION) | move_bit(flags, FI_MORE, TW_MORE) |
            move_bit(flags, FI_MULTI_RECV, TW_MULTI_RECV) | move_bit(flags, FI_PEEK, TW_PEEK) |
-           move_bit(flags, FI_CLAIM, TW_CLAIM) | move_bit(flags, FI_DISCARD, TW_DISCARD);
+           move_bit(flags, FI_CLAIM, TW_CLAIM) | move_bit(flags, FI_DISCARD, TW_DISCARD) |
+           (kAuthKey != 0 ? move_bit(flags, kAuthKey, TW_AUTH_KEY) : 0);
 }
 
 constexpr uint64_t completion_flags_of(uint64_t low) {

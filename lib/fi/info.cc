@@ -12,6 +12,7 @@
 #include <string>
 
 #include "lib/fi/address.h"
+#include "lib/fi/flags.h"
 #include "lib/fi/provider.h"
 #include "lib/port/failure.h"
 #include "lib/port/process_ports.h"
@@ -29,12 +30,19 @@ constexpr uint64_t kTransmitCaps = kMessageCaps | kRemoteCaps | FI_SEND | FI_REA
                                    FI_FENCE | FI_NAMED_RX_CTX | FI_TRIGGER;
 constexpr uint64_t kReceiveCaps = kMessageCaps | kRemoteCaps | FI_RECV | FI_REMOTE_READ |
                                   FI_REMOTE_WRITE | FI_MULTI_RECV | FI_DIRECTED_RECV | FI_SOURCE |
-                                  FI_RMA_EVENT;
+                                  FI_RMA_EVENT | kTaggedMultiReceive | kTaggedDirectedReceive;
 constexpr uint64_t kAllCaps = kTransmitCaps | kReceiveCaps | kDomainCaps;
+
+// A connected endpoint has one peer, which needs no address.
+constexpr uint64_t kConnectedCaps = kAllCaps & ~(FI_DIRECTED_RECV | kTaggedDirectedReceive |
+                                                 FI_SOURCE | FI_NAMED_RX_CTX | FI_SHARED_AV);
 
 constexpr uint64_t kTransmitFlags = FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE |
                                     FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE;
 constexpr uint64_t kReceiveFlags = FI_COMPLETION | FI_MULTI_RECV;
+
+// Among libfabric's flags of fi_getinfo for its own use.
+constexpr uint64_t kForLayers = 1ull << 59;
 
 // Says in the log why an offer is not made.
 template <class... Values>
@@ -82,13 +90,13 @@ bool contexts_fit(const char* what, size_t wanted) {
 }
 
 bool endpoint_fits(const fi_ep_attr& wanted) {
-    if (wanted.type != FI_EP_UNSPEC && wanted.type != FI_EP_RDM) {
-        return refuse("endpoints are FI_EP_RDM\n");
+    if (wanted.type != FI_EP_UNSPEC && wanted.type != FI_EP_RDM && wanted.type != FI_EP_MSG) {
+        return refuse("endpoints are FI_EP_RDM and FI_EP_MSG\n");
     }
     if (wanted.protocol != FI_PROTO_UNSPEC) {
         return refuse("the protocol is Tagwire's own\n");
     }
-    if (wanted.auth_key_size > TW_AUTH_KEY_MAX) {
+    if (wanted.auth_key_size > TW_AUTH_KEY_MAX && wanted.auth_key_size != kKeysOfVector) {
         return refuse("authorization keys have at most %llu bytes\n", number(TW_AUTH_KEY_MAX));
     }
     return at_most("max_msg_size", wanted.max_msg_size, TW_MAX_MESSAGE_SIZE) &&
@@ -105,13 +113,25 @@ bool domain_fits(const fi_domain_attr& wanted, const std::string& name) {
            at_most("mr_key_size", wanted.mr_key_size, sizeof(uint64_t));
 }
 
-bool hints_fit(const fi_info& hints, const std::string& domain) {
-    if (!in_caps("capabilities", hints.caps, kAllCaps)) {
+// The bits of receives with tags meant something else before 2.0.
+uint64_t caps_of(uint32_t version, fi_ep_type type) {
+    const uint64_t caps = type == FI_EP_MSG ? kConnectedCaps : kAllCaps;
+    return FI_VERSION_GE(version, FI_VERSION(2, 0))
+               ? caps
+               : caps & ~(kTaggedMultiReceive | kTaggedDirectedReceive);
+}
+
+bool hints_fit(uint32_t version, const fi_info& hints, fi_ep_type type, const std::string& domain) {
+    if (!in_caps("capabilities", hints.caps, caps_of(version, type))) {
         return false;
+    }
+    if (type == FI_EP_MSG && hints.ep_attr != nullptr &&
+        hints.ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT) {
+        return refuse("connected endpoints share no receive context: each has its own peer\n");
     }
     if (hints.addr_format != FI_FORMAT_UNSPEC && hints.addr_format != FI_SOCKADDR &&
         hints.addr_format != FI_SOCKADDR_IN) {
-        return refuse("addresses are FI_SOCKADDR_IN\n");
+        return refuse("addresses are FI_SOCKADDR_IN: Tagwire's packets are IPv4 and UDP\n");
     }
     if (hints.fabric_attr != nullptr && hints.fabric_attr->name != nullptr &&
         std::strcmp(hints.fabric_attr->name, kFabricName) != 0) {
@@ -164,9 +184,9 @@ void fill_contexts(const fi_info* hints, uint64_t caps, fi_info* info) {
     }
 }
 
-void fill_endpoint(const fi_info* hints, fi_info* info) {
+void fill_endpoint(const fi_info* hints, fi_ep_type type, fi_info* info) {
     fi_ep_attr& ep = *info->ep_attr;
-    ep.type = FI_EP_RDM;
+    ep.type = type;
     ep.protocol = FI_PROTO_UNSPEC;
     ep.protocol_version = 1;
     ep.max_msg_size = TW_MAX_MESSAGE_SIZE;
@@ -188,7 +208,9 @@ void fill_endpoint(const fi_info* hints, fi_info* info) {
     if (hints->ep_attr->mem_tag_format != 0) {
         ep.mem_tag_format = hints->ep_attr->mem_tag_format;
     }
-    if (hints->ep_attr->auth_key != nullptr && hints->ep_attr->auth_key_size > 0) {
+    if (kKeysOfVector != 0 && hints->ep_attr->auth_key_size == kKeysOfVector) {
+        ep.auth_key_size = kKeysOfVector;
+    } else if (hints->ep_attr->auth_key != nullptr && hints->ep_attr->auth_key_size > 0) {
         ep.auth_key_size = hints->ep_attr->auth_key_size;
         ep.auth_key = static_cast<uint8_t*>(std::malloc(ep.auth_key_size));
         std::memcpy(ep.auth_key, hints->ep_attr->auth_key, ep.auth_key_size);
@@ -248,6 +270,12 @@ void fill_domain(uint32_t version, const fi_info* hints, const port::Prospect& p
         domain.resource_mgmt = FI_RM_DISABLED;
     }
     domain.av_type = wanted.av_type;
+#ifdef FI_AV_AUTH_KEY
+    if (wanted.auth_key_size == kKeysOfVector) {
+        domain.auth_key_size = kKeysOfVector;
+        domain.max_ep_auth_key = 65536;  // and more
+    }
+#endif
 }
 
 void set_address(const sockaddr_in& address, void** data, size_t* length) {
@@ -314,9 +342,10 @@ int fill_destination(const char* node, const char* service, uint64_t flags, cons
 }
 
 int make_info(uint32_t version, const char* node, const char* service, uint64_t flags,
-              const fi_info* hints, const port::Settings& settings, fi_info** made) {
+              const fi_info* hints, fi_ep_type type, const port::Settings& settings,
+              fi_info** made) {
     const port::Prospect prospect = port::prospect(settings);
-    if (hints != nullptr && !hints_fit(*hints, prospect.device)) {
+    if (hints != nullptr && !hints_fit(version, *hints, type, prospect.device)) {
         return -FI_ENODATA;
     }
     fi_info* info = fi_allocinfo();
@@ -324,12 +353,12 @@ int make_info(uint32_t version, const char* node, const char* service, uint64_t 
         return -FI_ENOMEM;
     }
     const uint64_t caps =
-        with_modifiers(hints != nullptr && hints->caps != 0 ? hints->caps : kAllCaps);
+        with_modifiers(hints != nullptr && hints->caps != 0 ? hints->caps : caps_of(version, type));
     info->caps = caps | FI_LOCAL_COMM | FI_REMOTE_COMM;
     info->mode = 0;
     info->addr_format = FI_SOCKADDR_IN;
     fill_contexts(hints, caps, info);
-    fill_endpoint(hints, info);
+    fill_endpoint(hints, type, info);
     fill_domain(version, hints, prospect, info);
     info->fabric_attr->name = copy(kFabricName);
     info->fabric_attr->prov_version = provider.version;
@@ -352,8 +381,28 @@ int make_info(uint32_t version, const char* node, const char* service, uint64_t 
 
 int get_info(uint32_t version, const char* node, const char* service, uint64_t flags,
              const fi_info* hints, fi_info** info) {
+    const fi_ep_type wanted =
+        hints != nullptr && hints->ep_attr != nullptr ? hints->ep_attr->type : FI_EP_UNSPEC;
     try {
-        return make_info(version, node, service, flags, hints, read_settings(), info);
+        const port::Settings settings = read_settings();
+        fi_info* last = nullptr;
+        int result = -FI_ENODATA;
+        for (const fi_ep_type type : {FI_EP_RDM, FI_EP_MSG}) {
+            // Layered providers of libfabric ask for connected endpoints, to put what we have upon
+            // them.
+            const bool for_layers = type == FI_EP_MSG && (flags & kForLayers) != 0;
+            fi_info* entry = nullptr;
+            if ((wanted != FI_EP_UNSPEC && wanted != type) || for_layers) {
+                continue;
+            }
+            result = make_info(version, node, service, flags, hints, type, settings, &entry);
+            if (result != 0) {
+                break;
+            }
+            (last == nullptr ? *info : last->next) = entry;
+            last = entry;
+        }
+        return last != nullptr ? 0 : result;
     } catch (const port::Failure& failure) {
         FI_WARN(&provider, FI_LOG_CORE, "%s: %s\n", failure.what(), failure.remedy().c_str());
     }

@@ -3,6 +3,8 @@
 // (`desc`) are ignored, since local memory needs no registration.
 #include <rdma/fi_errno.h>
 
+#include <type_traits>
+
 #include "lib/fi/deferred.h"
 #include "lib/fi/endpoint.h"
 #include "lib/fi/flags.h"
@@ -13,13 +15,19 @@ namespace {
 
 template <class Message>
 ssize_t trigger_later(fid_ep* handle, const Message& msg, uint64_t flags, bool receive) {
-    if ((flags & ~(receive ? kReceiveCallFlags : kSendCallFlags)) != 0) {
+    if ((flags & ~(receive ? kReceiveCallFlags & ~kAuthKey : kSendCallFlags)) != 0) {
         return -FI_EINVAL;
     }
     auto& ep = object_of<Endpoint>(handle);
     const Guard guard(*ep.domain);
     Message plain = msg;
-    plain.addr = receive ? ep.source(msg.addr) : ep.dest(msg.addr);
+    if (!receive) {
+        plain.addr = ep.dest(msg.addr);
+    } else if (std::is_same_v<Message, fi_msg_tagged>) {
+        plain.addr = ep.tagged_source(msg.addr);
+    } else {
+        plain.addr = ep.source(msg.addr);
+    }
     return trigger(*ep.core, plain, flags, receive);
 }
 
@@ -80,14 +88,14 @@ ssize_t tinjectdata(fid_ep* ep, const void* buffer, size_t length, uint64_t data
 ssize_t trecv(fid_ep* ep, void* buffer, size_t length, void*, fi_addr_t source, uint64_t tag,
               uint64_t ignore, void* context) {
     return receive(ep, [&](Endpoint& e) {
-        return tw_trecv(e.ep, buffer, length, e.source(source), tag, ignore, context);
+        return tw_trecv(e.ep, buffer, length, e.tagged_source(source), tag, ignore, context);
     });
 }
 
 ssize_t trecvv(fid_ep* ep, const iovec* iov, void**, size_t count, fi_addr_t source, uint64_t tag,
                uint64_t ignore, void* context) {
     return receive(ep, [&](Endpoint& e) {
-        return tw_trecvv(e.ep, iov, count, e.source(source), tag, ignore, context);
+        return tw_trecvv(e.ep, iov, count, e.tagged_source(source), tag, ignore, context);
     });
 }
 
@@ -105,7 +113,8 @@ ssize_t trecvmsg(fid_ep* ep, const fi_msg_tagged* msg, uint64_t flags) {
         }
         const tw_msg_tagged core{.iov = msg->msg_iov,
                                  .iov_count = msg->iov_count,
-                                 .addr = e.source(msg->addr),
+                                 .addr = (flags & kAuthKey) != 0 ? msg->addr - kKeyAddresses
+                                                                 : e.tagged_source(msg->addr),
                                  .tag = msg->tag,
                                  .ignore = msg->ignore,
                                  .context = msg->context,
@@ -182,7 +191,8 @@ ssize_t recvmsg(fid_ep* ep, const fi_msg* msg, uint64_t flags) {
         return -FI_EINVAL;
     }
     return receive(ep, [&](Endpoint& e) {
-        const tw_msg core = to_core(*msg, e.source(msg->addr));
+        const tw_msg core = to_core(
+            *msg, (flags & kAuthKey) != 0 ? msg->addr - kKeyAddresses : e.source(msg->addr));
         return tw_recvmsg(e.ep, &core, receive_flags(flags));
     });
 }

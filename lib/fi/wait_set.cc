@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "lib/fi/wait_set.h"
 
+#include <poll.h>
 #include <rdma/fi_errno.h>
-#include <sched.h>
 #include <tagwire/types.h>
 
 #include <algorithm>
-#include <chrono>
+#include <memory>
 #include <mutex>
 #include <new>
-#include <thread>
 #include <vector>
 
 #include "lib/fi/completion_queue.h"
@@ -46,27 +45,63 @@ bool is_ready(fid* object) {
         case FI_CLASS_CNTR:
             return object_of<Counter>(object).moved();
         case FI_CLASS_EQ:
+            object_of<EventQueue>(object).work();
             return object_of<EventQueue>(object).ready();
         default:
             return false;
     }
 }
 
+// What the members' events wake.
+struct Sleeps {
+    std::vector<std::unique_ptr<Sleep>> domains;
+    std::vector<pollfd> descriptors;
+    bool may_sleep = true;
+    bool nap = false;  // connection events come with the progress of domains that are not here
+
+    void add(fid* member) {
+        Domain* domain = nullptr;
+        if (member->fclass == FI_CLASS_EQ) {
+            auto& eq = object_of<EventQueue>(member);
+            descriptors.push_back({.fd = eq.fd, .events = POLLIN, .revents = 0});
+            nap = nap || eq.has_sources();
+            return;
+        }
+        domain = member->fclass == FI_CLASS_CQ ? object_of<CompletionQueue>(member).domain
+                                               : object_of<Counter>(member).domain;
+        domains.push_back(std::make_unique<Sleep>(*domain));
+        may_sleep = may_sleep && domains.back()->may_sleep();
+        descriptors.push_back({.fd = domains.back()->fd(), .events = POLLIN, .revents = 0});
+    }
+};
+
 int wait(fid_wait* handle, int timeout) {
     auto& set = object_of<WaitSet>(handle);
-    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout);
-    for (unsigned turn = 0;; ++turn) {
+    Patience patience(timeout);
+    std::unique_ptr<Sleeps> sleeps;
+    for (;;) {
         {
             const std::lock_guard guard(set.mutex);
             if (std::any_of(set.members.begin(), set.members.end(), is_ready)) {
                 return 0;
             }
         }
-        if (timeout >= 0 && std::chrono::steady_clock::now() >= end) {
+        if (patience.over()) {
             return -FI_ETIMEDOUT;
         }
-        if (turn > kTurnsBeforeSleep) {
-            std::this_thread::sleep_for(kNap);
+        if (sleeps != nullptr) {
+            if (sleeps->may_sleep) {
+                const int left = patience.left_ms();
+                poll(sleeps->descriptors.data(), sleeps->descriptors.size(),
+                     sleeps->nap && (left < 0 || left > 1) ? 1 : left);
+            }
+            sleeps.reset();
+        } else if (patience.tired()) {
+            sleeps = std::make_unique<Sleeps>();
+            const std::lock_guard guard(set.mutex);
+            for (fid* member : set.members) {
+                sleeps->add(member);
+            }
         }
     }
 }
@@ -214,20 +249,18 @@ int open_poll_set(fid_domain* domain, fi_poll_attr* attr, fid_poll** handle) {
     return 0;
 }
 
+// Armed first, so that nothing that comes after the look is lost.
 int try_wait(fid_fabric*, fid** fids, int count) {
     for (int i = 0; i < count; ++i) {
-        if (is_ready(fids[i])) {
-            return -FI_EAGAIN;
+        const int result = fids[i]->fclass == FI_CLASS_CQ
+                               ? object_of<CompletionQueue>(fids[i]).arm()
+                           : fids[i]->fclass == FI_CLASS_CNTR ? object_of<Counter>(fids[i]).arm()
+                                                              : 0;
+        if (result != 0) {
+            return result;
         }
     }
-    for (int i = 0; i < count; ++i) {
-        if (fids[i]->fclass == FI_CLASS_CQ) {
-            object_of<CompletionQueue>(fids[i]).arm();
-        } else if (fids[i]->fclass == FI_CLASS_CNTR) {
-            object_of<Counter>(fids[i]).arm();
-        }
-    }
-    return 0;
+    return std::any_of(fids, fids + count, is_ready) ? -FI_EAGAIN : 0;
 }
 
 }  // namespace tagwire::fi
