@@ -10,9 +10,10 @@ namespace tagwire::ucp {
 
 // A message of the channel. True: the block is not free again yet.
 bool channel_message(Worker& worker, Block& block, const Meta& meta, size_t length);
-// The endpoint that a message is for; one is made when the program has none yet. `needed`: also
-// when it had one and closed it.
-Endpoint* endpoint_for(Worker& worker, Peer& peer, uint32_t destination, bool needed);
+// The endpoint that a message is for; one is made when the program has none yet. nullptr: the
+// program has closed it.
+Endpoint* endpoint_for(Worker& worker, Peer& peer, uint32_t destination);
+bool is_closed(Worker& worker, Peer& peer, uint32_t destination);
 
 bool take_message(Worker& worker, Block& block, const Meta& meta, size_t length);
 bool take_offer(Worker& worker, Block& block, const Meta& meta, size_t length);

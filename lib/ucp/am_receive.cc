@@ -36,8 +36,7 @@ ucs_status_t call_handler(Worker& worker, Block& block, const Meta& meta,
     ucp_am_recv_param_t param{};
     param.recv_attr = delivery.attributes;
     if ((meta.flags & kWantsReply) != 0) {
-        param.reply_ep =
-            static_cast<ucp_ep*>(endpoint_for(worker, *block.peer, meta.destination, true));
+        param.reply_ep = static_cast<ucp_ep*>(endpoint_for(worker, *block.peer, meta.destination));
         if (param.reply_ep != nullptr) {
             param.recv_attr |= UCP_AM_RECV_ATTR_FIELD_REPLY_EP;
         }
@@ -143,10 +142,11 @@ bool channel_message(Worker& worker, Block& block, const Meta& meta, size_t leng
             take_revocation(worker, *block.peer, verdict);
             return false;
         case Meta::Kind::kStream: {
-            Endpoint* endpoint = endpoint_for(worker, *block.peer, meta.destination, false);
+            Endpoint* endpoint = endpoint_for(worker, *block.peer, meta.destination);
             return endpoint != nullptr && endpoint->stream_arrived(block, length);
         }
         case Meta::Kind::kHello:
+        case Meta::Kind::kAlive:
         case Meta::Kind::kCount:
             break;
     }
@@ -155,6 +155,10 @@ bool channel_message(Worker& worker, Block& block, const Meta& meta, size_t leng
 
 bool take_message(Worker& worker, Block& block, const Meta& meta, size_t length) {
     if (meta.header_length > length) {
+        return false;
+    }
+    // Nobody is left who could reply.
+    if ((meta.flags & kWantsReply) != 0 && is_closed(worker, *block.peer, meta.destination)) {
         return false;
     }
     block.use = Block::Use::kMessage;
@@ -173,6 +177,11 @@ bool take_offer(Worker& worker, Block& block, const Meta& meta, size_t length) {
     block.length = offer.length;
     block.taken = false;
     block.request = nullptr;
+    // As in UCX, a short message still reaches its handler, and a long one does not.
+    if (is_closed(worker, *block.peer, meta.destination)) {
+        answer(block, Meta::Kind::kVerdict, UCS_ERR_CANCELED);
+        return false;
+    }
     if ((meta.flags & kWholeOnly) != 0) {
         return fetch_whole(worker, block, meta);
     }
@@ -224,7 +233,12 @@ void end_am_receive(Request& request, const Done& done) {
     }
     const Meta meta = Meta::decode(request.tag);
     finish(request, status);
-    if (whole != nullptr && (status != UCS_OK || !handle_message(worker, *whole, meta))) {
+    if (whole == nullptr) {
+        return;
+    }
+    // The endpoint may have been closed while the data came in.
+    const bool wanted = status == UCS_OK && !is_closed(worker, *whole->peer, meta.destination);
+    if (!wanted || !handle_message(worker, *whole, meta)) {
         delete_block(whole);
     }
 }
@@ -259,6 +273,9 @@ ucs_status_t ucp_worker_set_am_recv_handler(ucp_worker_h worker,
     }
     if ((param->field_mask & UCP_AM_HANDLER_PARAM_FIELD_FLAGS) != 0) {
         handler.flags = param->flags;
+    }
+    if ((handler.flags & ~uint32_t{UCP_AM_FLAG_WHOLE_MSG | UCP_AM_FLAG_PERSISTENT_DATA}) != 0) {
+        return UCS_ERR_INVALID_PARAM;
     }
     return set_handler(*worker, param->id, handler);
 }

@@ -119,9 +119,9 @@ ucs_status_t prepare(Request& request, const Message& message, uint32_t flags,
     }
     const Context& context = request.worker->context();
     const size_t length = request.payload.length();
-    const bool wants_offer = (flags & UCP_AM_SEND_FLAG_RNDV) != 0 && length != 0;
-    const bool may_offer =
-        (flags & UCP_AM_SEND_FLAG_EAGER) == 0 && length >= context.offer_threshold && length != 0;
+    const bool wants_offer = (flags & UCP_AM_SEND_FLAG_RNDV) != 0;
+    const bool may_offer = (flags & UCP_AM_SEND_FLAG_EAGER) == 0 &&
+                           length + message.header_length >= context.offer_threshold;
     const bool offers = wants_offer || may_offer || length > kMaxEager;
     request.tag = message.id;
     request.mask = reply;
@@ -154,7 +154,8 @@ ucs_status_ptr_t send(Endpoint& endpoint, const Message& message, const Call& ca
     const bool contiguous = (call.datatype & UCP_DATATYPE_CLASS_MASK) == UCP_DATATYPE_CONTIG;
     const size_t length = message.count * (call.datatype >> UCP_DATATYPE_SHIFT);
     if (contiguous && length + message.header_length <= TW_INJECT_SIZE &&
-        (flags & UCP_AM_SEND_FLAG_RNDV) == 0 && length < worker.context().offer_threshold &&
+        (flags & UCP_AM_SEND_FLAG_RNDV) == 0 &&
+        length + message.header_length < worker.context().offer_threshold &&
         call.may_complete_now() && endpoint.direct() &&
         (message.buffer != nullptr || length == 0) &&
         send_short(endpoint, message, length, reply)) {

@@ -31,6 +31,7 @@ struct Meta {
         kVerdict,  // ... or will not take it: Verdict
         kRevoke,   // the sender of an offer does not send its data: Verdict
         kStream,   // bytes of a stream
+        kAlive,    // nothing: an answer of its transport is what the sender waits for
         kCount
     };
     Kind kind = Kind::kHello;

@@ -4,6 +4,7 @@
 
 #include <ucp/api/ucp.h>
 
+#include <chrono>
 #include <cstddef>
 #include <map>
 #include <string>
@@ -14,6 +15,9 @@ struct ucp_config {
 
     // Bytes of data from which on an active message offers its data instead of sending it.
     size_t offer_threshold() const;
+
+    // How often the peers of endpoints that want to hear of failures are asked for a sign of life.
+    std::chrono::nanoseconds keepalive_interval() const;
 
     std::map<std::string, std::string> values;
 };

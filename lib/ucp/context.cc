@@ -77,9 +77,9 @@ ucs_status_t ucp_init_version(unsigned api_major, unsigned api_minor, const ucp_
         return UCS_ERR_NO_MEMORY;
     }
     take_params(*context, *params);
-    context->offer_threshold = config != nullptr
-                                   ? config->offer_threshold()
-                                   : ucp_config::from_environment("").offer_threshold();
+    const ucp_config settings = config != nullptr ? *config : ucp_config::from_environment("");
+    context->offer_threshold = settings.offer_threshold();
+    context->keepalive_interval = settings.keepalive_interval();
     *context_p = context;
     return UCS_OK;
 }

@@ -5,6 +5,7 @@
 #include <ucp/api/ucp.h>
 
 #include <atomic>
+#include <chrono>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -22,6 +23,7 @@ struct Context {
     bool shared_by_threads = false;
     size_t expected_endpoints = 0;
     size_t offer_threshold = 0;
+    std::chrono::nanoseconds keepalive_interval{};
     std::string name;
 
     // Memory is mapped for the context, and reached through each of its workers.

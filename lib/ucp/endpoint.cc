@@ -65,16 +65,23 @@ void Endpoint::connect_by_number(Peer& peer, uint32_t number) {
     }
 }
 
-Endpoint* endpoint_for(Worker& worker, Peer& peer, uint32_t destination, bool needed) {
+bool is_closed(Worker& worker, Peer& peer, uint32_t destination) {
+    if ((destination & kByNumber) != 0) {
+        return worker.endpoint(destination & (kByNumber - 1)) == nullptr;
+    }
+    return destination < peer.next_endpoint && !peer.endpoints.contains(destination);
+}
+
+Endpoint* endpoint_for(Worker& worker, Peer& peer, uint32_t destination) {
+    if (is_closed(worker, peer, destination)) {
+        return nullptr;
+    }
     if ((destination & kByNumber) != 0) {
         return worker.endpoint(destination & (kByNumber - 1));
     }
     const auto found = peer.endpoints.find(destination);
     if (found != peer.endpoints.end()) {
         return found->second;
-    }
-    if (destination < peer.next_endpoint && !needed) {
-        return nullptr;  // the program has closed it
     }
     auto* endpoint = new (std::nothrow) ucp_ep(worker);
     if (endpoint != nullptr) {
@@ -304,6 +311,7 @@ ucs_status_t ucp_ep_query(ucp_ep_h ep, ucp_ep_attr_t* attr) {
     if ((attr->field_mask & UCP_EP_ATTR_FIELD_NAME) != 0) {
         std::snprintf(attr->name, sizeof(attr->name), "%s", ep->name().c_str());
     }
+    query_newer(*ep, attr);
     constexpr uint64_t kAddresses =
         UCP_EP_ATTR_FIELD_LOCAL_SOCKADDR | UCP_EP_ATTR_FIELD_REMOTE_SOCKADDR;
     if ((attr->field_mask & kAddresses) == 0) {

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <ucp/api/ucp.h>
 
+#include <chrono>
 #include <deque>
 #include <memory>
 #include <string>
@@ -61,10 +62,7 @@ class Endpoint {
     void operation_began(Request& request);
     void operation_ended(Request& request);
     // Of short sends, which have no request: the context that they are sent with.
-    Epoch& short_send() {
-        ++epochs_.back().outstanding;
-        return epochs_.back();
-    }
+    Epoch& short_send();
     void short_send_failed() { --epochs_.back().outstanding; }  // it was not sent after all
     void short_send_ended(Epoch& epoch);
     // The first error of operations without a request since the last flush.
@@ -105,6 +103,8 @@ class Endpoint {
     Connection* connection() const { return connection_; }
     void set_connection(Connection* connection) { connection_ = connection; }
     bool closing() const { return closing_; }
+    bool is_forced() const { return closing_ && failure_ == UCS_ERR_CANCELED; }
+    bool out_of_patience();
     void detach();  // from its peer and its connection, before it goes
 
   private:
@@ -124,6 +124,7 @@ class Endpoint {
     bool closing_ = false;
     bool reported_ = false;
     bool queued_ = false;  // in the worker's list of endpoints with pending requests
+    std::chrono::steady_clock::time_point patience_{};
     ucs_status_t failure_ = UCS_OK;
     ucs_status_t error_ = UCS_OK;
     Request* pending_ = nullptr;
@@ -142,6 +143,9 @@ class Endpoint {
     std::string name_;
     Connection* connection_ = nullptr;
 };
+
+// What newer headers let ucp_ep_query ask (newer.cc).
+void query_newer(const Endpoint& endpoint, ucp_ep_attr_t* attr);
 
 }  // namespace tagwire::ucp
 

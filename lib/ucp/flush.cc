@@ -10,6 +10,8 @@
 namespace tagwire::ucp {
 namespace {
 
+constexpr auto kPatience = std::chrono::milliseconds(500);
+
 bool is_flushed(const Request& request) {
     if (request.endpoint != nullptr) {
         return request.endpoint->flushed(request.tag);
@@ -20,6 +22,11 @@ bool is_flushed(const Request& request) {
 }  // namespace
 
 void Worker::end_flushes() {
+    for (Request* request : flushes_) {
+        if (request->type == Request::Type::kClose && request->endpoint->out_of_patience()) {
+            abandon(*request->endpoint->peer());
+        }
+    }
     std::vector<Request*> ended;
     std::erase_if(flushes_, [&](Request* request) {
         if (!is_flushed(*request)) {
@@ -104,6 +111,16 @@ Call plain_call(ucp_send_callback_t callback) {
 
 }  // namespace
 
+// True once: operations of an endpoint that was closed by force are still under way.
+bool Endpoint::out_of_patience() {
+    constexpr auto kNone = std::chrono::steady_clock::time_point{};
+    if (patience_ == kNone || std::chrono::steady_clock::now() < patience_) {
+        return false;
+    }
+    patience_ = kNone;
+    return requests_ != 0;
+}
+
 ucs_status_ptr_t Endpoint::close(const Call& call, bool force) {
     Request* request = new_request(worker_, call, Request::Type::kClose);
     if (request == nullptr) {
@@ -116,7 +133,13 @@ ucs_status_ptr_t Endpoint::close(const Call& call, bool force) {
         }
         cancel_pending(UCS_ERR_CANCELED);
         if (peer_ != nullptr && requests_ != 0) {
-            worker_.abandon(*peer_);
+            // A session belongs to all endpoints to its worker, and the core ends operations with
+            // it only. Other endpoints are spared, unless ours do not end by themselves.
+            if (worker_.has_others(*peer_)) {
+                patience_ = std::chrono::steady_clock::now() + kPatience;
+            } else {
+                worker_.abandon(*peer_);
+            }
         }
     } else {
         fail_receives(UCS_ERR_CANCELED);

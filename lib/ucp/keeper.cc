@@ -70,7 +70,7 @@ void Keeper::run() {
         last = now;
         bool sleeps = false;
         for (Worker* worker : workers_) {
-            const Worker::Kept kept = worker->keep_alive(enough);
+            const Worker::Kept kept = worker->keep_alive(enough, now);
             active = kept.found ? now : active;
             sleeps = sleeps || kept.sleeps;
         }

@@ -2,10 +2,34 @@
 // Calls that UCX has had since 1.14 to 1.18: built where its headers have them.
 #include <ucp/api/ucp.h>
 
+#include "lib/ucp/endpoint.h"
+
 #if UCP_API_VERSION >= UCP_VERSION(1, 18)
 
+#include <string>
+
+#include "lib/ucp/fabric.h"
 #include "lib/ucp/memory.h"
 #include "lib/ucp/payload.h"
+
+void tagwire::ucp::query_newer(const Endpoint& endpoint, ucp_ep_attr_t* attr) {
+    if ((attr->field_mask & UCP_EP_ATTR_FIELD_USER_DATA) != 0) {
+        attr->user_data = endpoint.user_data();
+    }
+    if ((attr->field_mask & UCP_EP_ATTR_FIELD_TRANSPORTS) == 0) {
+        return;
+    }
+    // Entries have the size that the program was built with.
+    ucp_transports_t& transports = attr->transports;
+    const bool fits =
+        transports.num_entries != 0 && transports.entry_size >= sizeof(ucp_transport_entry_t);
+    if (fits) {
+        static const std::string device = fabric().device_name();
+        transports.entries[0].transport_name = "tagwire";
+        transports.entries[0].device_name = device.c_str();
+    }
+    transports.num_entries = fits ? 1 : 0;
+}
 
 ucs_status_t ucp_memh_pack(ucp_mem_h memory, const ucp_memh_pack_params_t* params, void** buffer,
                            size_t* size) {
@@ -61,5 +85,9 @@ ucs_status_t ucp_dt_query(ucp_datatype_t datatype, ucp_datatype_attr_t* attr) {
             return UCS_ERR_INVALID_PARAM;
     }
 }
+
+#else
+
+void tagwire::ucp::query_newer(const Endpoint& /* endpoint */, ucp_ep_attr_t* /* attr */) {}
 
 #endif

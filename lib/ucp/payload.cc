@@ -127,7 +127,8 @@ bool Payload::make_bounce() {
 
 ucs_status_t Payload::deliver(size_t length) {
     if (generic_ != nullptr) {
-        return length == 0 ? UCS_OK : generic_->ops.unpack(state_, 0, bounce_, length);
+        // Of an empty message too, as in UCX: the program decides what it makes of it.
+        return generic_->ops.unpack(state_, 0, bounce_, length);
     }
     const auto* from = static_cast<const char*>(bounce_);
     for (size_t i = 0; i < scatter_count_ && length != 0; ++i) {
@@ -143,7 +144,7 @@ ucs_status_t Payload::deliver(size_t length) {
 
 ucs_status_t Payload::place(size_t offset, const void* data, size_t length) {
     if (generic_ != nullptr) {
-        return length == 0 ? UCS_OK : generic_->ops.unpack(state_, offset, data, length);
+        return generic_->ops.unpack(state_, offset, data, length);
     }
     const iovec* pieces = scatter_ != nullptr ? scatter_ : this->pieces();
     const size_t count = scatter_ != nullptr ? scatter_count_ : piece_count_;

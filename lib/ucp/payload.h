@@ -29,6 +29,7 @@ class Payload {
     size_t piece_count() const { return piece_count_; }
     size_t length() const { return length_; }  // bytes to send, or room
     // Elements may not be torn apart by a stream receive.
+    bool is_generic() const { return generic_ != nullptr; }
     size_t element() const { return element_; }
 
     // Receives: bytes [0, length) are in the pieces; puts them where they belong.

@@ -34,10 +34,16 @@ unsigned Worker::progress() {
     }
     in_progress_ = true;
     ++turns_;
+    short_sends_ = 0;
     sleeps_ = false;
     const int events = tw_progress(core_);
     unsigned count = events > 0 ? static_cast<unsigned>(events) : 0;
-    count += dispatch();
+    const unsigned ended = dispatch();
+    count += ended;
+    if (events > 0 && ended == 0) {
+        // A peer put or got: what answers it was posted by this turn, and leaves with the next.
+        tw_progress(core_);
+    }
     if (!pending_.empty() || !receives_.empty() || channel_.waits()) [[unlikely]] {
         retry();
     }
@@ -54,14 +60,27 @@ unsigned Worker::progress() {
     return count;
 }
 
+// The core's part of a turn: completions keep their place in its queue.
+void Worker::push() {
+    short_sends_ = 0;
+    tw_progress(core_);
+}
+
 // `enough` turns of the program since the last look: it is at work itself.
-Worker::Kept Worker::keep_alive(unsigned enough) {
+Worker::Kept Worker::keep_alive(unsigned enough, std::chrono::steady_clock::time_point now) {
     if (!lock_.try_lock()) {
         return {false, sleeps_ && !core_wakes_};
+    }
+    if (now - asked_ > context_.keepalive_interval) {
+        asked_ = now;
+        ask_peers();
     }
     const bool idle = turns_ - turns_seen_ < enough;
     turns_seen_ = turns_;
     const bool found = idle && tw_progress(core_) > 0;
+    if (found) {
+        tw_progress(core_);  // sends what the first one answered
+    }
     const Kept kept{found, sleeps_ && !core_wakes_};
     if (found && sleeps_) {
         notify();
@@ -165,7 +184,8 @@ void Worker::end_request(Request& request, const Done& done) {
             break;
     }
     if (request.status == UCS_OK) {
-        request.status = status;
+        const bool forced = request.endpoint != nullptr && request.endpoint->is_forced();
+        request.status = forced ? UCS_ERR_CANCELED : status;
     }
     --request.parts;
     if (request.parts == 0 && request.post == nullptr && request.type != Request::Type::kAmOffer) {

@@ -51,6 +51,29 @@ void call_back(Request& request) {
     }
 }
 
+// For ucp_request_query: with UCX's own words, which programs look for.
+const char* name_of(Request::Type type) {
+    switch (type) {
+        case Request::Type::kSend:
+        case Request::Type::kAmOffer:
+            return "send";
+        case Request::Type::kTagReceive:
+        case Request::Type::kStreamReceive:
+        case Request::Type::kAmReceive:
+            return "recv";
+        case Request::Type::kRemote:
+            return "remote memory operation";
+        case Request::Type::kFlush:
+            return "flush";
+        case Request::Type::kClose:
+            return "close";
+        case Request::Type::kFree:
+        case Request::Type::kPlain:
+            break;
+    }
+    return "request";
+}
+
 // What the request holds beside itself, and its place in the endpoint's books.
 void settle(Request& request) {
     request.payload.close();
@@ -205,6 +228,7 @@ void finish(Request& request, ucs_status_t status) {
 }  // namespace tagwire::ucp
 
 using tagwire::ucp::Callback;
+using tagwire::ucp::name_of;
 using tagwire::ucp::Request;
 using tagwire::ucp::Worker;
 
@@ -268,8 +292,8 @@ ucs_status_t ucp_request_query(void* request, ucp_request_attr_t* attr) {
         if ((attr->field_mask & UCP_REQUEST_ATTR_FIELD_INFO_STRING_SIZE) == 0) {
             return UCS_ERR_INVALID_PARAM;
         }
-        std::snprintf(attr->debug_string, attr->debug_string_size, "tagwire %zu bytes",
-                      r.payload.length());
+        std::snprintf(attr->debug_string, attr->debug_string_size, "%s of %zu bytes, host memory",
+                      name_of(r.type), r.payload.length());
     }
     if ((attr->field_mask & UCP_REQUEST_ATTR_FIELD_STATUS) != 0) {
         attr->status = ucp_request_check_status(request);

@@ -122,8 +122,12 @@ void Endpoint::stream_consume(size_t length) {
 // True: the receive has what it asked for. Elements of the datatype are not torn apart.
 bool Endpoint::stream_feed(Request& request) {
     const size_t room = request.payload.length() - static_cast<size_t>(request.offset);
-    size_t length = std::min(room, stream_available(room));
     const bool all = (request.flags & UCP_STREAM_RECV_FLAG_WAITALL) != 0;
+    size_t length = std::min(room, stream_available(room));
+    if (request.payload.is_generic() && !all && length != 0) {
+        // As in UCX: a datatype of the program's own unpacks what one send packed.
+        length = std::min(length, chunks_.front().length);
+    }
     if (!all && request.payload.element() != 0) {
         length -= length % request.payload.element();
     }

@@ -65,7 +65,12 @@ ucs_status_t Worker::arm() {
         return status;
     }
     uint64_t count;
-    while (::read(signal_fd_, &count, sizeof(count)) < 0 && errno == EINTR) {
+    ssize_t signals;
+    do {
+        signals = ::read(signal_fd_, &count, sizeof(count));
+    } while (signals < 0 && errno == EINTR);
+    if (signals > 0) {
+        return UCS_ERR_BUSY;  // somebody signalled since the last time
     }
     tw_progress(core_);
     Done done;

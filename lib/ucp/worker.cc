@@ -216,6 +216,30 @@ void Worker::peer_failed(Peer& peer, ucs_status_t status) {
     }
 }
 
+void Worker::ask_peers() {
+    Meta meta;
+    meta.kind = Meta::Kind::kAlive;
+    for (const auto& [uid, peer] : peers_) {
+        const bool wanted =
+            std::any_of(endpoints_.begin(), endpoints_.end(), [&](const auto& entry) {
+                const Endpoint& endpoint = *entry.second;
+                return endpoint.peer() == peer.get() && endpoint.has_peer_errors() &&
+                       endpoint.failure() == UCS_OK && !endpoint.closing();
+            });
+        if (wanted) {
+            channel_.note(*peer, meta, nullptr, 0);
+        }
+    }
+}
+
+bool Worker::has_others(const Peer& peer) const {
+    return std::any_of(endpoints_.begin(), endpoints_.end(), [&](const auto& entry) {
+        const Endpoint& endpoint = *entry.second;
+        return endpoint.peer() == &peer && !endpoint.closing() && !endpoint.is_internal() &&
+               endpoint.failure() == UCS_OK;
+    });
+}
+
 void Worker::abandon(Peer& peer) {
     Channel::reset(peer);
     cancel_fetches(*this, peer);

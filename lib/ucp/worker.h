@@ -8,6 +8,7 @@
 #include <ucp/api/ucp.h>
 
 #include <atomic>
+#include <chrono>
 #include <deque>
 #include <memory>
 #include <string>
@@ -71,12 +72,19 @@ class Worker {
         bool found;   // there was something to do
         bool sleeps;  // the program waits until there is
     };
-    Kept keep_alive(unsigned enough);
+    Kept keep_alive(unsigned enough, std::chrono::steady_clock::time_point now);
     // Makes progress until the request is complete, and releases it.
     ucs_status_t wait(ucs_status_ptr_t request);
     // The end of an operation that was posted just now, if it has ended. Others keep their turn.
     bool collect(const void* context, Done* done);
     bool in_progress() const { return in_progress_; }
+    // Before each send that has no request. A program may send any number of them without a
+    // turn: the network gets a batch at a time, and does not wait until nothing more fits.
+    void begin_short_send() {
+        if (++short_sends_ > kShortSends) [[unlikely]] {
+            push();
+        }
+    }
 
     Context& context() { return context_; }
     RequestPool& requests() { return requests_; }
@@ -93,6 +101,11 @@ class Worker {
     // The peer with this address; nullptr when the core cannot take it (status).
     Peer* peer(const WorkerAddress& address, ucs_status_t* status);
     void peer_failed(Peer& peer, ucs_status_t status);
+    // Sends peers a word, if an endpoint wants to hear of their failure. Without an answer it is
+    // one.
+    void ask_peers();
+    // The program has endpoints to the peer that it does not close.
+    bool has_others(const Peer& peer) const;
     // What is under way with the peer ends now, cancelled.
     void abandon(Peer& peer);
 
@@ -134,6 +147,8 @@ class Worker {
 
   private:
     friend class WorkerGuard;
+    static constexpr unsigned kShortSends = 32;
+    void push();
     bool read(Done* done);
     unsigned dispatch();
     void end_operation(const Done& done);
@@ -149,8 +164,10 @@ class Worker {
     Context& context_;
     WorkerLock lock_;
     bool in_progress_ = false;
+    unsigned short_sends_ = 0;  // since the last turn
     unsigned turns_ = 0;
     unsigned turns_seen_ = 0;  // by the keeper
+    std::chrono::steady_clock::time_point asked_ = std::chrono::steady_clock::now();
     tw_worker* core_ = nullptr;
     tw_cq* queue_ = nullptr;
     tw_ep* tag_endpoint_ = nullptr;
@@ -182,7 +199,7 @@ class Worker {
     int user_event_fd_ = -1;
     int event_fd_ = -1;
     int signal_fd_ = -1;
-    bool core_wakes_ = false;  // the core's own descriptor is in the set
+    bool core_wakes_ = false;          // the core's own descriptor is in the set
     std::atomic<bool> sleeps_{false};  // armed, and no turn since
     void* user_data_ = nullptr;
     std::unique_ptr<Sockets> sockets_;
@@ -191,6 +208,12 @@ class Worker {
 
 inline WorkerGuard::WorkerGuard(Worker& worker) : lock_(worker.lock_) {
     lock_.lock();
+}
+
+inline Epoch& Endpoint::short_send() {
+    worker_.begin_short_send();
+    ++epochs_.back().outstanding;
+    return epochs_.back();
 }
 
 }  // namespace tagwire::ucp

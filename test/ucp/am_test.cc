@@ -223,6 +223,53 @@ TEST_F(UcpAm, TheOldCallsHaveNoHeader) {
     }
 }
 
+TEST_F(UcpAm, AnOfferMayHaveNoData) {
+    taking = Taking::kFetch;
+    EXPECT_EQ(wait(send("header", "", UCP_AM_SEND_FLAG_RNDV)), UCS_OK);
+    ASSERT_EQ(received.size(), 1u);
+    EXPECT_EQ(received[0].header, "header");
+    EXPECT_NE(received[0].attributes & UCP_AM_RECV_ATTR_FLAG_RNDV, 0u);
+    EXPECT_EQ(wait(fetching), UCS_OK);
+    EXPECT_EQ(fetched, "");
+}
+
+TEST_F(UcpAm, TheHeaderCountsForTheThresholdOfOffers) {
+    taking = Taking::kFetch;
+    EXPECT_EQ(wait(send(bytes(1, 100), bytes(2, 8091))), UCS_OK);  // one byte less than 8192
+    ASSERT_TRUE(run([&] { return received.size() == 1; }));
+    EXPECT_EQ(received[0].attributes & UCP_AM_RECV_ATTR_FLAG_RNDV, 0u);
+    EXPECT_EQ(wait(send(bytes(1, 100), bytes(2, 8092))), UCS_OK);
+    ASSERT_EQ(received.size(), 2u);
+    EXPECT_NE(received[1].attributes & UCP_AM_RECV_ATTR_FLAG_RNDV, 0u);
+    EXPECT_EQ(wait(fetching), UCS_OK);
+    EXPECT_EQ(fetched, bytes(2, 8092));
+}
+
+// As in UCX: what would need the closed endpoint is dropped, and its sender hears of it.
+TEST_F(UcpAm, WhatNeedsAClosedEndpointIsDropped) {
+    EXPECT_EQ(wait(ucp_ep_close_nb(to_a, UCP_EP_CLOSE_MODE_FLUSH)), UCS_OK);
+    EXPECT_EQ(wait(send("", bytes(1, 100'000))), UCS_ERR_CANCELED);
+    EXPECT_EQ(wait(send("", bytes(1, 100'000), UCP_AM_SEND_FLAG_EAGER)), UCS_ERR_CANCELED);
+    EXPECT_EQ(wait(send("", "question", UCP_AM_SEND_FLAG_REPLY)), UCS_OK);
+    settle();
+    EXPECT_EQ(received.size(), 0u);
+    EXPECT_EQ(wait(send("", "news")), UCS_OK);
+    ASSERT_TRUE(run([&] { return received.size() == 1; }));
+    EXPECT_EQ(received[0].data, "news");
+}
+
+TEST_F(UcpAm, AHandlerWithUnknownFlagsIsRefused) {
+    ucp_am_handler_param_t param{};
+    param.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
+                       UCP_AM_HANDLER_PARAM_FIELD_FLAGS;
+    param.id = 9;
+    param.cb = arrived;
+    param.flags = UCP_AM_FLAG_WHOLE_MSG | UCP_AM_FLAG_PERSISTENT_DATA;
+    EXPECT_EQ(ucp_worker_set_am_recv_handler(b.worker, &param), UCS_OK);
+    param.flags = 1u << 15;
+    EXPECT_EQ(ucp_worker_set_am_recv_handler(b.worker, &param), UCS_ERR_INVALID_PARAM);
+}
+
 TEST_F(UcpAm, AnOfferOfADeadSenderEndsItsReceive) {
     taking = Taking::kFetchLater;
     void* request = send("", bytes(1, 100'000));

@@ -30,6 +30,8 @@ TEST(UcpConfig, IsReadChangedAndPrinted) {
     unsetenv("UCX_NET_DEVICES");
     unsetenv("MINE_UCX_TLS");
     EXPECT_EQ(ucp_config_modify(config, "RNDV_THRESH", "1234"), UCS_OK);
+    EXPECT_EQ(ucp_config_modify(config, "RNDV_PUT_FORCE_FLUSH", "y"), UCS_OK);
+    EXPECT_EQ(ucp_config_modify(config, "ADDRESS_VERSION", "v2"), UCS_OK);
     EXPECT_EQ(ucp_config_modify(config, "NO_SUCH_NAME", "1"), UCS_ERR_NO_ELEM);
     const std::string text = printed([&](FILE* stream) {
         ucp_config_print(config, stream, "title",
@@ -109,15 +111,22 @@ TEST_F(UcpWorker, BadAddressesAndFeaturesAreRefused) {
 TEST_F(UcpWorker, DescriptorBecomesReadableWhenItIsSignalled) {
     int fd = -1;
     ASSERT_EQ(ucp_worker_get_efd(a.worker, &fd), UCS_OK);
-    while (ucp_worker_arm(a.worker) == UCS_ERR_BUSY) {
-        ucp_worker_progress(a.worker);
-    }
     pollfd waited{fd, POLLIN, 0};
-    EXPECT_EQ(poll(&waited, 1, 0), 0);
+    // A timer of the core may wake it as well, in real time.
+    const auto becomes_quiet = [&] {
+        for (int i = 0; i < 1000; ++i) {
+            if (ucp_worker_arm(a.worker) == UCS_OK && poll(&waited, 1, 0) == 0) {
+                return true;
+            }
+            ucp_worker_progress(a.worker);
+        }
+        return false;
+    };
+    ASSERT_TRUE(becomes_quiet());
     EXPECT_EQ(ucp_worker_signal(a.worker), UCS_OK);
     EXPECT_EQ(poll(&waited, 1, 0), 1);
-    ASSERT_EQ(ucp_worker_arm(a.worker), UCS_OK);
-    EXPECT_EQ(poll(&waited, 1, 0), 0);
+    EXPECT_EQ(ucp_worker_arm(a.worker), UCS_ERR_BUSY) << "the signal may have been meant for now";
+    EXPECT_TRUE(becomes_quiet());
 }
 
 TEST_F(UcpWorker, CannotBeArmedWhileSomethingIsToBeDone) {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Endpoints: U4 (close, flush and force), U5 (flush), U6 (worker flush), error handling.
+#include <chrono>
+
+#include "lib/ucp/worker.h"
 #include "test/ucp/sim_fabric.h"
 
 namespace tagwire::test {
@@ -141,6 +144,61 @@ TEST_F(UcpEndpoint, ADeadPeerIsReportedOnceAndEndsEverything) {
               UCS_STATUS_PTR(UCS_ERR_ENDPOINT_TIMEOUT));
     EXPECT_EQ(ucp_ep_flush(to_b), UCS_ERR_ENDPOINT_TIMEOUT);
     EXPECT_EQ(wait(ucp_ep_close_nb(to_b, UCP_EP_CLOSE_MODE_FORCE)), UCS_OK);
+}
+
+// Nothing is under way: only the question for a sign of life can tell.
+TEST_F(UcpEndpoint, ADeadPeerIsNoticedWithoutTraffic) {
+    EXPECT_EQ(wait(ucp_tag_send_nb(to_b, "up", 2, kByte, 1, ignore_sent)), UCS_OK);
+    a.worker->ask_peers();
+    settle();
+    EXPECT_EQ(a.failures.size(), 0u) << "it answers";
+    fabric.silence(1);
+    peers_ = {&a};
+    a.worker->ask_peers();
+    EXPECT_TRUE(run_long([&] { return !a.failures.empty(); }));
+    EXPECT_EQ(a.failures, (std::vector<ucs_status_t>{UCS_ERR_ENDPOINT_TIMEOUT}));
+}
+
+TEST_F(UcpEndpoint, NobodyIsAskedForEndpointsWithoutErrorHandling) {
+    ucp_ep_h careless = a.connect(b, UCP_ERR_HANDLING_MODE_NONE);
+    EXPECT_EQ(wait(ucp_ep_close_nb(to_b, UCP_EP_CLOSE_MODE_FLUSH)), UCS_OK);
+    EXPECT_EQ(wait(ucp_tag_send_nb(careless, "up", 2, kByte, 1, ignore_sent)), UCS_OK);
+    settle();
+    fabric.silence(1);
+    peers_ = {&a};
+    a.worker->ask_peers();
+    EXPECT_FALSE(run_long([&] { return !a.failures.empty(); }));
+}
+
+TEST_F(UcpEndpoint, AForcedCloseSparesOtherEndpointsToTheWorker) {
+    ucp_ep_h other = a.connect(b);
+    const std::string out = bytes(1, 100'000);
+    std::string in(out.size(), '\0');
+    void* receive =
+        ucp_tag_recv_nb(b.worker, in.data(), in.size(), kByte, 2, UINT64_MAX, ignore_received);
+    void* ours = ucp_tag_send_nb(to_b, out.data(), 5000, kByte, 1, ignore_sent);
+    void* theirs = ucp_tag_send_nb(other, out.data(), out.size(), kByte, 2, ignore_sent);
+    void* closing = ucp_ep_close_nb(to_b, UCP_EP_CLOSE_MODE_FORCE);
+    EXPECT_EQ(wait(ours), UCS_ERR_CANCELED);
+    EXPECT_EQ(wait(closing), UCS_OK);
+    EXPECT_EQ(wait(theirs), UCS_OK);
+    EXPECT_EQ(wait(receive), UCS_OK);
+    EXPECT_EQ(in, out);
+    EXPECT_EQ(a.failures.size(), 0u);
+}
+
+TEST_F(UcpEndpoint, AForcedCloseDoesNotWaitForWhatDoesNotEnd) {
+    a.connect(b);
+    void* unmatched = ucp_tag_send_sync_nb(to_b, "x", 1, kByte, 1, ignore_sent);
+    void* closing = ucp_ep_close_nb(to_b, UCP_EP_CLOSE_MODE_FORCE);
+    EXPECT_EQ(ucp_request_check_status(unmatched), UCS_INPROGRESS);
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (ucp_request_check_status(closing) == UCS_INPROGRESS &&
+           std::chrono::steady_clock::now() < limit) {
+        settle(10);
+    }
+    EXPECT_EQ(wait(unmatched), UCS_ERR_CANCELED);
+    EXPECT_EQ(wait(closing), UCS_OK);
 }
 
 // openucx/ucx 9721: forced close inside the error handler.

@@ -188,7 +188,8 @@ TEST_F(UcpRequest, CanBeQueried) {
     ASSERT_EQ(ucp_request_query(receive, &attr), UCS_OK);
     EXPECT_EQ(attr.status, UCS_INPROGRESS);
     EXPECT_EQ(attr.mem_type, UCS_MEMORY_TYPE_HOST);
-    EXPECT_STRNE(text, "");
+    EXPECT_NE(std::string(text).find("recv"), std::string::npos);
+    EXPECT_NE(std::string(text).find("host"), std::string::npos);
     ucp_request_cancel(a.worker, receive);
     ASSERT_EQ(ucp_request_query(receive, &attr), UCS_OK);
     EXPECT_EQ(attr.status, UCS_ERR_CANCELED);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Streams.
+#include <algorithm>
+#include <cstring>
+
 #include "test/ucp/sim_fabric.h"
 
 namespace tagwire::test {
@@ -53,6 +56,52 @@ TEST_F(UcpStream, WaitAllFillsTheBuffer) {
     send("whole");
     EXPECT_EQ(wait(request), UCS_OK);
     EXPECT_EQ(in, "half whole");
+}
+
+// Copies, and expects that what it unpacks was packed by one send.
+ucp_datatype_t copying_type() {
+    struct State {
+        void* buffer;
+        size_t count;
+    };
+    ucp_generic_dt_ops_t ops{};
+    ops.start_pack = [](void*, const void* buffer, size_t count) -> void* {
+        return new State{const_cast<void*>(buffer), count};
+    };
+    ops.start_unpack = [](void*, void* buffer, size_t count) -> void* {
+        return new State{buffer, count};
+    };
+    ops.packed_size = [](void* state) { return static_cast<State*>(state)->count; };
+    ops.pack = [](void* state, size_t offset, void* to, size_t length) {
+        length = std::min(length, static_cast<State*>(state)->count - offset);
+        std::memcpy(to, static_cast<char*>(static_cast<State*>(state)->buffer) + offset, length);
+        return length;
+    };
+    ops.unpack = [](void* state, size_t offset, const void* from, size_t length) {
+        std::memcpy(static_cast<char*>(static_cast<State*>(state)->buffer) + offset, from, length);
+        return UCS_OK;
+    };
+    ops.finish = [](void* state) { delete static_cast<State*>(state); };
+    ucp_datatype_t type = 0;
+    EXPECT_EQ(ucp_dt_create_generic(&ops, nullptr, &type), UCS_OK);
+    return type;
+}
+
+TEST_F(UcpStream, AReceiveOfAGenericDatatypeTakesOneSend) {
+    const ucp_datatype_t type = copying_type();
+    for (const char* text : {"one", "three", "seventeen"}) {
+        EXPECT_EQ(wait(ucp_stream_send_nb(to_b, text, std::strlen(text), type, ignore_sent, 0)),
+                  UCS_OK);
+    }
+    settle();
+    for (const std::string text : {"one", "three", "seventeen"}) {
+        std::string in(100, '\0');
+        size_t length = 0;
+        ASSERT_EQ(ucp_stream_recv_nb(to_a, in.data(), in.size(), type, received, &length, 0),
+                  nullptr);
+        EXPECT_EQ(in.substr(0, length), text);
+    }
+    ucp_dt_destroy(type);
 }
 
 TEST_F(UcpStream, ElementsAreNotTornApart) {

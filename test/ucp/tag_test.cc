@@ -346,6 +346,25 @@ TEST_F(UcpTag, GenericDatatypePacksAndUnpacks) {
     ucp_dt_destroy(type);
 }
 
+// Of empty messages too.
+TEST_F(UcpTag, TheErrorOfAGenericDatatypeIsTheReceives) {
+    ucp_generic_dt_ops_t ops{};
+    ops.start_unpack = [](void*, void*, size_t count) -> void* { return new size_t(count); };
+    ops.packed_size = [](void* state) { return *static_cast<size_t*>(state); };
+    ops.unpack = [](void*, size_t, const void*, size_t) { return UCS_ERR_NO_MEMORY; };
+    ops.finish = [](void* state) { delete static_cast<size_t*>(state); };
+    ucp_datatype_t type = 0;
+    ASSERT_EQ(ucp_dt_create_generic(&ops, nullptr, &type), UCS_OK);
+    for (const size_t size : {0, 1, 5000}) {
+        const std::string out = bytes(size, size);
+        void* receive =
+            ucp_tag_recv_nb(a.worker, nullptr, size, type, 1, UINT64_MAX, ignore_received);
+        EXPECT_EQ(wait(ucp_tag_send_nb(to_a, out.data(), size, kByte, 1, ignore_sent)), UCS_OK);
+        EXPECT_EQ(wait(receive), UCS_ERR_NO_MEMORY) << size;
+    }
+    ucp_dt_destroy(type);
+}
+
 TEST_F(UcpTag, BadArgumentsAreRefused) {
     EXPECT_EQ(ucp_tag_send_nb(to_a, nullptr, 8, kByte, 1, ignore_sent),
               UCS_STATUS_PTR(UCS_ERR_INVALID_PARAM));
