@@ -1,0 +1,109 @@
+#!/usr/bin/env bash
+# UCX's own gtest, the parts that use the public API, on Tagwire's libucp.so.0 (libucs, libuct, libucm stay the system's).
+set -euo pipefail
+
+usage() {
+    cat >&2 <<'END'
+usage: scripts/ucx-gtest.sh [--keep DIR] [--filter FILTER] SOURCE_TREE [BUILD_DIR]
+
+SOURCE_TREE  UCX's sources of the installed version (git clone https://github.com/openucx/ucx, its tag v1.13.1 with
+             Debian 12); they are only read
+BUILD_DIR    where Tagwire is built (default: build)
+--keep       build in DIR and leave it there; the next run compiles only what is missing
+--filter     of gtest, instead of all of the public parts
+
+Cases that look into UCX's structures cannot run on another library. They stand in
+test/ucp/ucx-gtest-expected.txt with what they look at, are left out, and count as failed. The exit status is 0
+when nothing else failed and at least 95 of 100 cases pass.
+END
+    exit 2
+}
+
+keep= filter=
+while [ $# -gt 0 ]; do
+    case $1 in
+        --keep) keep=${2:?}; shift 2 ;;
+        --filter) filter=${2:?}; shift 2 ;;
+        -*) usage ;;
+        *) break ;;
+    esac
+done
+[ $# -ge 1 ] && [ $# -le 2 ] || usage
+source=$(readlink -f "$1")
+here=$(readlink -f "$(dirname "$0")/..")
+build=$(readlink -f "${2:-$here/build}")
+expected=$here/test/ucp/ucx-gtest-expected.txt
+[ -d "$source/test/gtest/ucp" ] || { echo "ucx-gtest: $source is not a source tree of UCX" >&2; exit 2; }
+[ -e "$build/lib/ucp/libucp.so.0" ] || { echo "ucx-gtest: $build/lib/ucp/libucp.so.0 is not built" >&2; exit 2; }
+
+if [ -n "$keep" ]; then
+    mkdir -p "$keep"
+    work=$(readlink -f "$keep")
+else
+    work=$(mktemp -d /var/tmp/ucx-gtest.XXXXXX)
+    trap 'rm -rf "$work"' EXIT
+fi
+
+# What UCX's configure would find out, as far as the tests and the headers ask.
+[ -e "$work/config.h" ] || cat >"$work/config.h" <<'END'
+#define UCS_MAX_LOG_LEVEL UCS_LOG_LEVEL_DEBUG
+#define ENABLE_PARAMS_CHECK 1
+#define ENABLE_MT 1
+#define ENABLE_ASSERT 1
+#define ENABLE_DEBUG_DATA 0
+#define HAVE_ALLOCA_H 1
+#define HAVE_MALLOC_H 1
+#define HAVE_CPU_SET_T 1
+#define HAVE_SCHED_SETAFFINITY 1
+#define HAVE_SCHED_GETAFFINITY 1
+#define HAVE_LINUX_FUTEX_H 1
+#define HAVE_HW_TIMER 1
+#define HAVE_POSIX_MEMALIGN 1
+#define HAVE_SIGHANDLER_T 1
+#define HAVE___SIGHANDLER_T 1
+#define HAVE_DECL_F_SETOWN_EX 1
+#define HAVE___CLEAR_CACHE 1
+#define UCT_TCP_EP_KEEPALIVE 1
+#define HAVE_ATTRIBUTE_NOOPTIMIZE 1
+#define UCM_BISTRO_HOOKS 1
+#define UCX_MODULE_SUBDIR "ucx"
+#define UCX_CONFIG_DIR "/etc/ucx"
+#define UCX_CONFIG_FILE_NAME "ucx.conf"
+#define uct_MODULES ""
+END
+
+framework=$source/test/gtest/common/googletest
+sources=("$framework"/gtest{,-death-test,-filepath,-matchers,-port,-printers,-test-part,-typed-test}.cc)
+sources+=("$source"/test/gtest/common/{main,mem_buffer,test,test_helpers,test_watchdog}.cc)
+sources+=("$source"/test/gtest/ucp/{ucp_test,ucp_datatype,test_ucp_tag,test_ucp_memheap}.cc)
+for part in tag_match tag_probe tag_cancel tag_xfer request atomic fence rma wakeup stream am; do
+    sources+=("$source/test/gtest/ucp/test_ucp_$part.cc")
+done
+
+cxx="${CXX:-g++} -O1 -g0 -std=gnu++14 -w -DHAVE_CONFIG_H -DUCP_TEST -I$work -I$source/src -I$source/test \
+-I$source/test/gtest -I$framework"
+rules=$work/Makefile
+{
+    objects=
+    for file in "${sources[@]}"; do
+        object=$(basename "$file" .cc).o
+        objects+=" $object"
+        shim=
+        [[ $file == */googletest/* ]] || shim="-include $here/test/ucp/ucx_gtest_shim.h"
+        printf '%s: %s %s\n\t%s %s -c -o $@ %s\n' "$object" "$file" "${shim#-include }" "$cxx" "$shim" "$file"
+    done
+    printf 'gtest:%s\n\tg++ -o $@ $^ -L%s -l:libucp.so.0 -l:libucs.so.0 -l:libuct.so.0 -l:libucm.so.0 -lpthread -ldl\n' \
+        "$objects" "$build/lib/ucp"
+} >"$rules"
+make -C "$work" -f "$rules" -j"$(nproc)" --output-sync=target gtest --no-print-directory
+
+# Cases are instantiated once for each of UCX's transports; here they are all the same one.
+: "${filter:=tcp/*:all/*:mm_tcp/*}"
+inside=$(awk '$1 == "inside" { print $2 }' "$expected" | paste -sd:)
+export TAGWIRE_WIRE=switch:ucx-gtest-$$ UCX_HANDLE_ERRORS=bt UCX_LOG_LEVEL=warn
+runner=$build/lib/ucp/tagwire-ucx-run
+"$runner" "$work/gtest" --gtest_list_tests --gtest_filter="$filter" 2>/dev/null |
+    awk '/^[a-z]/ { suite = $1; next } /^ / { print suite $1 }' >"$work/cases"
+# A case that UCX's watchdog ends, ends the run: the result says which.
+"$runner" "$work/gtest" --gtest_filter="$filter-$inside" >"$work/log" 2>&1 || true
+"$here/test/ucp/ucx_gtest_result.py" "$work/log" "$work/cases" "$expected"
