@@ -462,6 +462,7 @@ int tw_ep_reset_peer(tw_ep* ep, tw_addr peer) {
     if (ep == nullptr) {
         return tagwire::refuse(EINVAL, "tw_ep_reset_peer: ep cannot be NULL");
     }
+    const tagwire::Guard guard(ep->worker());
     return ep->reset_peer(peer);
 }
 

@@ -59,6 +59,19 @@ TEST_F(Threading, EveryCallTakesTheLock) {
     tw_pep_attr passive{};
     passive.size = sizeof(passive);
     passive.endpoint = TW_EP_ANY;
+    // Remote memory: nobody has the key.
+    constexpr uint64_t kKey = 7;
+    uint64_t word = 0, compare = 0, result = 0;
+    const iovec local{&word, sizeof(word)};
+    const tw_ioc ioc{&word, 1}, compares{&compare, 1}, results{&result, 1};
+    const tw_rma_iov place{0, sizeof(word), kKey};
+    const tw_rma_ioc element{0, 1, kKey};
+    const tw_msg_rma rma{&local, 1, peer, &place, 1, nullptr, 0};
+    const tw_msg_atomic atomic{&ioc, 1, peer, &element, 1, TW_UINT64, TW_SUM, nullptr, 0};
+    const tw_msg_atomic swap{&ioc, 1, peer, &element, 1, TW_UINT64, TW_CSWAP, nullptr, 0};
+    const tw_mr_attr memory{sizeof(memory), &local, 1, TW_REMOTE_READ, TW_RMA_EVENT, 0, nullptr};
+    tw_mr* mr = nullptr;
+    const auto sum = TW_SUM, cswap = TW_CSWAP;
     struct Call {
         const char* name;
         std::function<void()> call;
@@ -117,6 +130,45 @@ TEST_F(Threading, EveryCallTakesTheLock) {
         {"recv", [&] { tw_recv(a.ep, &byte, 1, peer, nullptr); }},
         {"recvv", [&] { tw_recvv(a.ep, &iov, 1, peer, nullptr); }},
         {"recvmsg", [&] { tw_recvmsg(a.ep, &untagged, 0); }},
+        {"write", [&] { tw_write(a.ep, &word, 8, peer, 0, kKey, nullptr); }},
+        {"writev", [&] { tw_writev(a.ep, &local, 1, peer, 0, kKey, nullptr); }},
+        {"writemsg", [&] { tw_writemsg(a.ep, &rma, 0); }},
+        {"inject_write", [&] { tw_inject_write(a.ep, &word, 8, peer, 0, kKey); }},
+        {"writedata", [&] { tw_writedata(a.ep, &word, 8, 1, peer, 0, kKey, nullptr); }},
+        {"inject_writedata", [&] { tw_inject_writedata(a.ep, &word, 8, 1, peer, 0, kKey); }},
+        {"read", [&] { tw_read(a.ep, &word, 8, peer, 0, kKey, nullptr); }},
+        {"readv", [&] { tw_readv(a.ep, &local, 1, peer, 0, kKey, nullptr); }},
+        {"readmsg", [&] { tw_readmsg(a.ep, &rma, 0); }},
+        {"atomic", [&] { tw_atomic(a.ep, &word, 1, peer, 0, kKey, TW_UINT64, sum, nullptr); }},
+        {"atomicv", [&] { tw_atomicv(a.ep, &ioc, 1, peer, 0, kKey, TW_UINT64, sum, nullptr); }},
+        {"atomicmsg", [&] { tw_atomicmsg(a.ep, &atomic, 0); }},
+        {"inject_atomic", [&] { tw_inject_atomic(a.ep, &word, 1, peer, 0, kKey, TW_UINT64, sum); }},
+        {"fetch_atomic",
+         [&] { tw_fetch_atomic(a.ep, &word, 1, &result, peer, 0, kKey, TW_UINT64, sum, nullptr); }},
+        {"fetch_atomicv",
+         [&] {
+             tw_fetch_atomicv(a.ep, &ioc, 1, &results, 1, peer, 0, kKey, TW_UINT64, sum, nullptr);
+         }},
+        {"fetch_atomicmsg", [&] { tw_fetch_atomicmsg(a.ep, &atomic, &results, 1, 0); }},
+        {"compare_atomic",
+         [&] {
+             tw_compare_atomic(a.ep, &word, 1, &compare, &result, peer, 0, kKey, TW_UINT64, cswap,
+                               nullptr);
+         }},
+        {"compare_atomicv",
+         [&] {
+             tw_compare_atomicv(a.ep, &ioc, 1, &compares, 1, &results, 1, peer, 0, kKey, TW_UINT64,
+                                cswap, nullptr);
+         }},
+        {"compare_atomicmsg",
+         [&] { tw_compare_atomicmsg(a.ep, &swap, &compares, 1, &results, 1, 0); }},
+        {"flush", [&] { tw_ep_flush(a.ep, peer, nullptr); }},
+        {"mr_open", [&] { tw_mr_open(a.worker, &memory, &mr); }},
+        {"mr_bind_cntr", [&] { tw_mr_bind_cntr(mr, cntr, TW_REMOTE_READ); }},
+        {"mr_close", [&] { tw_mr_close(mr); }},
+        {"peer_stats", [&] { tw_peer_stats(a.ep, peer, nullptr, 0); }},
+        {"reset_peer", [&] { tw_ep_reset_peer(a.ep, peer); }},
+        {"input", [&] { tw_worker_input(a.worker, nullptr, 0); }},
         {"eq_open", [&] { tw_eq_open(a.worker, nullptr, &eq); }},
         {"eq_read", [&] { tw_eq_read(eq, &event, 0); }},
         {"eq_sread", [&] { tw_eq_sread(eq, &event, 0, 0); }},
@@ -249,7 +301,7 @@ class Exchange : public Threading {
         }
     }
 
-    static void run(Program& program, uint32_t thread) {
+    static void run(Program& program, const Program& other, uint32_t thread) {
         std::vector<uint64_t> in(kMessages, 0), out(kMessages);
         const auto post = [&](const std::function<int()>& call) {
             for (int error; (error = call()) != 0;) {
@@ -277,7 +329,8 @@ class Exchange : public Threading {
             tw_progress(program.peer->worker);
             read(program, false);
         }
-        while (!program.done()) {
+        // The other program may miss the last acknowledgement, and ask for it once more.
+        while (!program.done() || !other.done()) {
             // Some threads sleep, some poll.
             read(program, thread % 2 == 0);
             tw_progress(program.peer->worker);
@@ -295,7 +348,8 @@ TEST_F(Exchange, ThreadsOfTwoProgramsExchangeMessages) {
     std::vector<std::thread> threads;
     for (uint32_t i = 0; i < kThreads; ++i) {
         for (Program& program : programs) {
-            threads.emplace_back([&program, i] { run(program, i); });
+            const Program& other = programs[&program == programs ? 1 : 0];
+            threads.emplace_back([&program, &other, i] { run(program, other, i); });
         }
     }
     for (std::thread& thread : threads) {
@@ -306,8 +360,10 @@ TEST_F(Exchange, ThreadsOfTwoProgramsExchangeMessages) {
         for (Slot& slot : program.cancels) {
             EXPECT_EQ(slot.error, ECANCELED);
         }
-        for (Slot& slot : program.receives) {
-            EXPECT_EQ(slot.error, 0);
+        for (std::vector<Slot>* slots : {&program.sends, &program.receives}) {
+            for (Slot& slot : *slots) {
+                EXPECT_EQ(slot.error, 0);
+            }
         }
     }
     end_a.loss_interval = end_b.loss_interval = 0;
