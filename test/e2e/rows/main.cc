@@ -43,6 +43,7 @@ constexpr Row kRows[] = {
     {18, "CLAIM", claim},
     {19, "DISCARD", discard},
     {20, "AUTH_KEY", authorization_keys},
+    {21, "posting before connect", receives_before_connect},
     {22, "errors", errors_without_effect},
     {23, "enable", nothing_before_enable},
     {24, "completion queue", completion_queues},

@@ -27,6 +27,7 @@ void peek(Side&);                                // T17
 void claim(Side&);                               // T18
 void discard(Side&);                             // T19
 void authorization_keys(Side&);                  // T20
+void receives_before_connect(Side&);             // T21
 void errors_without_effect(Side&);               // T22
 void nothing_before_enable(Side&);               // T23
 void completion_queues(Side&);                   // T24

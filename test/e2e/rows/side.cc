@@ -45,7 +45,6 @@ std::string pattern(uint64_t tag, size_t length) {
 
 Endpoint::Endpoint(Side& side, uint16_t number, const EndpointOptions& options) : side_(side) {
     const tw_cq_attr cq_attr{sizeof(tw_cq_attr), options.cq_entries};
-    CALL(tw_av_open(side.worker(), &av));
     CALL(tw_cq_open(side.worker(), &cq_attr, &tx));
     CALL(tw_cq_open(side.worker(), &cq_attr, &rx));
     CALL(tw_cntr_open(side.worker(), &sends));
@@ -57,8 +56,15 @@ Endpoint::Endpoint(Side& side, uint16_t number, const EndpointOptions& options) 
     attr.rx_flags = options.rx_flags;
     attr.auth_key = options.key.empty() ? nullptr : options.key.data();
     attr.auth_key_size = options.key.size();
+    attr.type = options.connects ? TW_EP_MSG : TW_EP_RDM;
+    attr.request = options.request;
     CALL(tw_ep_open(side.worker(), &attr, &ep));
-    CALL(tw_ep_bind_av(ep, av));
+    if (options.connects) {
+        CALL(tw_ep_bind_eq(ep, side.event_queue()));
+    } else {
+        CALL(tw_av_open(side.worker(), &av));
+        CALL(tw_ep_bind_av(ep, av));
+    }
     CALL(tw_ep_bind_cq(ep, tx, TW_SEND | options.cq_flags));
     CALL(tw_ep_bind_cq(ep, rx, TW_RECV | options.cq_flags));
     CALL(tw_ep_bind_cntr(ep, sends, TW_SEND));
@@ -83,7 +89,9 @@ void Endpoint::close() {
     CALL(tw_cntr_close(receives));
     CALL(tw_cq_close(tx));
     CALL(tw_cq_close(rx));
-    CALL(tw_av_close(av));
+    if (av != nullptr) {
+        CALL(tw_av_close(av));
+    }
 }
 
 Done Endpoint::next(tw_cq* cq) {
@@ -145,13 +153,48 @@ Side::~Side() {
     tw_worker_close(worker_);
 }
 
+uint16_t Side::number(int index) const {
+    return static_cast<uint16_t>(row_ * kEndpointsPerRow + index);
+}
+
 Endpoint& Side::open(int index, const EndpointOptions& options) {
-    const auto number = static_cast<uint16_t>(row_ * kEndpointsPerRow + index);
-    return endpoints_.emplace_back(*this, number, options);
+    return endpoints_.emplace_back(*this, number(index), options);
 }
 
 tw_address Side::peer_address(int index) const {
-    return address_of(!server(), static_cast<uint16_t>(row_ * kEndpointsPerRow + index));
+    return address_of(!server(), number(index));
+}
+
+tw_eq* Side::event_queue() {
+    if (eq_ == nullptr) {
+        CALL(tw_eq_open(worker_, nullptr, &eq_));
+    }
+    return eq_;
+}
+
+void Side::listen() {
+    tw_pep_attr attr{};
+    attr.size = sizeof(attr);
+    attr.endpoint = number(0);
+    attr.eq = event_queue();
+    CALL(tw_pep_open(worker_, &attr, &pep_));
+    CALL(tw_listen(pep_));
+}
+
+tw_eq_entry Side::event(tw_event wanted) {
+    tw_eq_entry entry{};
+    int result = 0;
+    until("an event", [&] {
+        result = tw_eq_read(event_queue(), &entry, 0);
+        return result != -EAGAIN;
+    });
+    if (result == -TW_EAVAIL) {
+        tw_eq_error error{};
+        EXPECT_IS(tw_eq_readerr(eq_, &error), 1);
+        throw Failure(fmt::format("no connection: {}", error.text));
+    }
+    EXPECT_IS(entry.event, wanted);
+    return entry;
 }
 
 tw_addr Side::peer(Endpoint& from, int index) {
@@ -253,6 +296,19 @@ void Side::close_row() {
     }
     endpoints_.clear();
     buffers_.clear();
+    if (pep_ != nullptr) {
+        int result = 0;
+        until("a passive endpoint that closes", [&] {
+            result = tw_pep_close(pep_);
+            return result != -EBUSY;
+        });
+        CALL(result);
+        pep_ = nullptr;
+    }
+    if (eq_ != nullptr) {
+        CALL(tw_eq_close(eq_));
+        eq_ = nullptr;
+    }
 }
 
 // A side that fails tells the other one at once, and both give up: endpoints of a row that

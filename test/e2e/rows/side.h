@@ -39,6 +39,8 @@ struct EndpointOptions {
     uint32_t cq_entries = 0;  // of each direction's queue
     std::string key;
     bool enable = true;
+    bool connects = false;  // a connected endpoint, with the row's event queue
+    tw_request* request = nullptr;
 };
 
 class Side;
@@ -96,6 +98,11 @@ class Side {
     // The other side's endpoint `index`, as `from` knows it.
     tw_addr peer(Endpoint& from, int index = 0);
     tw_address peer_address(int index = 0) const;
+    // Of connected endpoints: the row's passive endpoint, whose number is that of endpoint 0, and
+    // the next event, which has to be this one.
+    void listen();
+    tw_eq_entry event(tw_event wanted);
+    tw_eq* event_queue();
     // Memory that lives until the row's endpoints are closed.
     std::string& buffer(size_t size) { return buffers_.emplace_back(size, '.'); }
     std::string& keep(std::string bytes) { return buffers_.emplace_back(std::move(bytes)); }
@@ -135,6 +142,7 @@ class Side {
     // The other side's next message: its kind, or 0 when there is none and `wait` is false.
     char hear(bool wait, std::string* text);
     void close_row();
+    uint16_t number(int index) const;
 
     SideOptions options_;
     tw_worker* worker_ = nullptr;
@@ -142,6 +150,8 @@ class Side {
     uint32_t idle_ = 0;
     bool slow_ = false;
     std::deque<Endpoint> endpoints_;
+    tw_pep* pep_ = nullptr;
+    tw_eq* eq_ = nullptr;
     std::deque<std::string> buffers_;
     std::string notes_;
 };
