@@ -96,7 +96,7 @@ class LivesTest(peers.PeersTest):
         return Actor(self, *arguments, **options)
 
     def assert_once(self, report):
-        for kind in ("sends", "receives"):
+        for kind in ("sends", "receives", "remote"):
             self.assertEqual(report[kind]["twice"], 0, report)
             self.assertEqual(report[kind]["wrong"], 0, report)
 
@@ -110,6 +110,16 @@ class LivesTest(peers.PeersTest):
 
 
 class KilledPeer(LivesTest):
+    REMOTE = 120
+
+    def use_memory(self, a):
+        """REMOTE puts, gets and atomics, short and long."""
+        a.tell("write", B, 8, 30)
+        a.tell("write", B, 300000, 5)
+        a.tell("read", B, 8, 30)
+        a.tell("read", B, 300000, 5)
+        a.tell("add", B, 50)
+
     def outstanding(self):
         """A with operations of each kind outstanding towards B, which stands still."""
         a, b = self.actor(A), self.actor(B)
@@ -121,6 +131,7 @@ class KilledPeer(LivesTest):
         b.freeze()
         a.tell("send", B, 100, 8, 200)          # small ones
         a.tell("send", B, 400, 300000, 5)       # announced ones
+        self.use_memory(a)
         a.tell("recv", B, 500, 100, 20)         # directed receives that nothing matched
         report = a.report()
         self.assertEqual(report["stats"]["receives_outstanding"], 21, report)
@@ -131,12 +142,14 @@ class KilledPeer(LivesTest):
         killed = time.monotonic()
         b.kill()
         report = a.until(lambda seen: done(seen["sends"]) == seen["sends"]["posted"] and
-                         done(seen["receives"]) == 1, "the end of every operation")
+                         done(seen["receives"]) == 1 and done(seen["remote"]) == self.REMOTE,
+                         "the end of every operation")
         passed = time.monotonic() - killed
-        print(f"{report['sends']['posted'] - done(before['sends'])} sends and a receive ended "
-              f"{passed:.2f} s after the kill, of {TIMEOUT} s", flush=True)
+        print(f"{report['sends']['posted'] - done(before['sends'])} sends, a receive and "
+              f"{self.REMOTE} accesses of memory ended {passed:.2f} s after the kill, of {TIMEOUT} s", flush=True)
         self.assertEqual(report["sends"]["results"], {"0": 1, ETIMEDOUT: 205}, report)
         self.assertEqual(report["receives"]["results"], {ETIMEDOUT: 1}, report)
+        self.assertEqual(report["remote"]["results"], {ETIMEDOUT: self.REMOTE}, report)
         self.assert_once(report)
         # Silence began before the kill; a busy machine may see it late.
         self.assertLess(passed, 10 * TIMEOUT)
@@ -152,20 +165,31 @@ class KilledPeer(LivesTest):
     def test_a_peer_that_comes_back_before_the_timeout_is_noticed_and_talks_at_once(self):
         a, b = self.actor(A, 60), self.actor(B, 60)
         self.talk(a, b, B, 1)
+        a.tell("add", B, 5)
+        a.until(lambda seen: done(seen["remote"]) == 5, "5 additions")
+        self.assertEqual(b.report()["sum"], 5)
         b.freeze()
         a.tell("send", B, 100, 8, 200)
         a.tell("send", B, 400, 300000, 5)
+        self.use_memory(a)
         a.report()
         b.kill()
         came_back = time.monotonic()
         b = self.actor(B, 60)
         self.talk(b, a, A, 2)
-        report = a.until(lambda seen: done(seen["sends"]) == 206, "the end of every send")
+        report = a.until(lambda seen: done(seen["sends"]) == 206 and done(seen["remote"]) == self.REMOTE + 5,
+                         "the end of every operation")
         print(f"all ended {time.monotonic() - came_back:.2f} s after the restart, of a timeout of 60 s", flush=True)
         self.assertEqual(report["sends"]["results"], {"0": 1, ECONNRESET: 205}, report)
+        self.assertEqual(report["remote"]["results"], {"0": 5, ECONNRESET: self.REMOTE}, report)
         self.assert_once(report)
         self.talk(a, b, B, 3)
-        self.assertEqual(b.report()["receives"]["results"], {"0": 1})
+        after = b.report()
+        self.assertEqual(after["receives"]["results"], {"0": 1})
+        self.assertEqual(after["sum"], 0, "an atomic of the former life was executed in this one")
+        a.tell("add", B, 7)
+        a.until(lambda seen: seen["remote"]["results"]["0"] == 12, "additions in the new life")
+        self.assertEqual(b.report()["sum"], 7)
 
     def test_frames_of_a_former_life_are_counted_and_refused(self):
         a, b = self.actor(A), self.actor(B)

@@ -15,6 +15,8 @@ namespace tagwire::lives {
 namespace {
 
 constexpr uint32_t kIdleTurnsBeforeYield = 100;
+constexpr size_t kRegion = 1 << 20;  // bytes; everybody's has the same key
+constexpr uint64_t kKey = 7;
 
 void check(int result, const char* what) {
     if (result < 0) {
@@ -62,10 +64,21 @@ Actor::Actor(const ActorOptions& options, ReplayNic& nic, const uint8_t* mac, rt
     check(tw_ep_bind_av(ep_, av_), "bind");
     check(tw_ep_bind_cq(ep_, cq_, TW_SEND | TW_RECV), "bind");
     check(tw_ep_enable(ep_), "enable");
+    region_.resize(kRegion / sizeof(uint64_t));
+    const iovec iov{region_.data(), kRegion};
+    tw_mr_attr memory{};
+    memory.size = sizeof(memory);
+    memory.iov = &iov;
+    memory.iov_count = 1;
+    memory.access = TW_REMOTE_READ | TW_REMOTE_WRITE;
+    memory.flags = TW_MR_REQUESTED_KEY | TW_MR_OFFSET;
+    memory.requested_key = kKey;
+    check(tw_mr_open(worker_, &memory, &mr_), "the region");
 }
 
 // Peers may be dead and sends under way: the process ends, and the worker with it.
 Actor::~Actor() {
+    tw_mr_close(mr_);
     if (tw_ep_close(ep_) == 0) {
         tw_cq_close(cq_);
         tw_av_close(av_);
@@ -87,8 +100,16 @@ std::string Actor::obey(const std::string& line) {
     std::istringstream words(line);
     std::string command;
     words >> command;
-    if (command == "send" || command == "recv") {
-        post(command == "send", words);
+    constexpr std::pair<const char*, Kind> kPosts[] = {{"send", Kind::kSend},
+                                                       {"recv", Kind::kReceive},
+                                                       {"write", Kind::kWrite},
+                                                       {"read", Kind::kRead},
+                                                       {"add", Kind::kAdd}};
+    const auto* const found =
+        std::find_if(std::begin(kPosts), std::end(kPosts),
+                     [&](const auto& entry) { return command == entry.first; });
+    if (found != std::end(kPosts)) {
+        post(found->second, words);
     } else if (command == "record") {
         size_t frames = 0;
         words >> frames;
@@ -103,38 +124,66 @@ std::string Actor::obey(const std::string& line) {
     return "ok";
 }
 
-void Actor::post(bool send, std::istringstream& arguments) {
+void Actor::post(Kind kind, std::istringstream& arguments) {
+    const bool is_message = kind == Kind::kSend || kind == Kind::kReceive;
     std::string ip;
     uint64_t tag = 0, count = 0;
-    size_t length = 0;
-    if (!(arguments >> ip >> tag >> length >> count)) {
-        throw std::runtime_error("send and recv take IP TAG LENGTH COUNT");
+    size_t length = sizeof(uint64_t);
+    arguments >> ip;
+    if (is_message) {
+        arguments >> tag;
+    }
+    if (kind != Kind::kAdd) {
+        arguments >> length;
+    }
+    if (!(arguments >> count) || (!is_message && length > kRegion)) {
+        throw std::runtime_error("not as in actor.h");
     }
     const tw_addr to = peer(ip);
     for (uint64_t i = 0; i < count; ++i) {
         Operation& operation = operations_.emplace_back();
-        operation.send = send;
+        operation.kind = kind;
         operation.tag = tag + i;
-        operation.bytes = send ? pattern(operation.tag, length) : std::string(length, '.');
+        operation.bytes =
+            kind == Kind::kSend ? pattern(operation.tag, length) : std::string(length, '.');
         waiting_.push_back(&operation);
         peers_[&operation] = to;
     }
-    (send ? sends_ : receives_).posted += count;
+    summary_of(kind).posted += count;
+}
+
+Actor::Summary& Actor::summary_of(Kind kind) {
+    return kind == Kind::kSend ? sends_ : kind == Kind::kReceive ? receives_ : remote_;
+}
+
+int Actor::start(Operation& operation, tw_addr to) {
+    static constexpr uint64_t kOne = 1;
+    char* const data = operation.bytes.data();
+    const size_t length = operation.bytes.size();
+    switch (operation.kind) {
+        case Kind::kSend:
+            return tw_tsend(ep_, data, length, to, operation.tag, &operation);
+        case Kind::kReceive:
+            return tw_trecv(ep_, data, length, to, operation.tag, 0, &operation);
+        case Kind::kWrite:
+            return tw_write(ep_, data, length, to, 0, kKey, &operation);
+        case Kind::kRead:
+            return tw_read(ep_, data, length, to, 0, kKey, &operation);
+        case Kind::kAdd:
+            break;
+    }
+    return tw_fetch_atomic(ep_, &kOne, 1, data, to, kRegion - sizeof(kOne), kKey, TW_UINT64, TW_SUM,
+                           &operation);
 }
 
 void Actor::turn() {
     while (!waiting_.empty()) {
         Operation& operation = *waiting_.front();
-        const tw_addr to = peers_[&operation];
-        char* data = operation.bytes.data();
-        const size_t length = operation.bytes.size();
-        const int result = operation.send
-                               ? tw_tsend(ep_, data, length, to, operation.tag, &operation)
-                               : tw_trecv(ep_, data, length, to, operation.tag, 0, &operation);
+        const int result = start(operation, peers_[&operation]);
         if (result == -EAGAIN) {
             break;
         }
-        check(result, operation.send ? "a send" : "a receive");
+        check(result, "an operation");
         waiting_.pop_front();
         peers_.erase(&operation);
     }
@@ -166,10 +215,10 @@ void Actor::drain() {
 
 void Actor::ended(const tw_cq_entry& entry, int error) {
     auto& operation = *static_cast<Operation*>(entry.context);
-    Summary& summary = operation.send ? sends_ : receives_;
+    Summary& summary = summary_of(operation.kind);
     ++summary.results[error];
     summary.twice += ++operation.ended > 1 ? 1 : 0;
-    if (!operation.send && error == 0 &&
+    if (operation.kind == Kind::kReceive && error == 0 &&
         (entry.tag != operation.tag || operation.bytes != pattern(entry.tag, entry.length))) {
         ++summary.wrong;
     }
@@ -177,7 +226,8 @@ void Actor::ended(const tw_cq_entry& entry, int error) {
 
 std::string Actor::report() const {
     std::string text = "{";
-    for (const auto& [name, summary] : {std::pair{"sends", &sends_}, {"receives", &receives_}}) {
+    for (const auto& [name, summary] :
+         {std::pair{"sends", &sends_}, {"receives", &receives_}, {"remote", &remote_}}) {
         text +=
             fmt::format("\"{}\": {{\"posted\": {}, \"twice\": {}, \"wrong\": {}, \"results\": {{",
                         name, summary->posted, summary->twice, summary->wrong);
@@ -188,8 +238,8 @@ std::string Actor::report() const {
         }
         text += "}}, ";
     }
-    text += fmt::format("\"recorded\": {}, \"replayed\": {}, \"stats\": {{", nic_.recorded(),
-                        nic_.has_replayed());
+    text += fmt::format("\"sum\": {}, \"recorded\": {}, \"replayed\": {}, \"stats\": {{",
+                        region_.back(), nic_.recorded(), nic_.has_replayed());
     std::vector<tw_stat> stats(static_cast<size_t>(tw_worker_stats(worker_, nullptr, 0)));
     tw_worker_stats(worker_, stats.data(), static_cast<int>(stats.size()));
     const char* comma = "";

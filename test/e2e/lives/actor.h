@@ -10,6 +10,7 @@
 #include <map>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "test/e2e/lives/replay_nic.h"
 
@@ -31,14 +32,17 @@ class Actor {
     // A command and its answer, one line each:
     //   send IP FIRST-TAG LENGTH COUNT       (as many messages, of tags that follow each other)
     //   recv IP|any FIRST-TAG LENGTH COUNT
+    //   write|read IP LENGTH COUNT           the first bytes of the peer's region
+    //   add IP COUNT                         1 to the region's last 8 bytes, which it fetches
     //   record FRAMES, replay                see ReplayNic
     //   report                               JSON
     std::string obey(const std::string& line);
     void turn();
 
   private:
+    enum class Kind : uint8_t { kSend, kReceive, kWrite, kRead, kAdd };
     struct Operation {
-        bool send = false;
+        Kind kind{};
         uint64_t tag = 0;
         uint32_t ended = 0;  // exactly once, or something is wrong
         std::string bytes;
@@ -50,7 +54,9 @@ class Actor {
         std::map<int, uint64_t> results;  // how many ended so: 0 or an errno
     };
 
-    void post(bool send, std::istringstream& arguments);
+    void post(Kind kind, std::istringstream& arguments);
+    int start(Operation& operation, tw_addr to);
+    Summary& summary_of(Kind kind);
     tw_addr peer(const std::string& ip);
     void drain();
     void ended(const tw_cq_entry& entry, int error);
@@ -65,7 +71,9 @@ class Actor {
     std::deque<Operation> operations_;
     std::deque<Operation*> waiting_;  // to be posted; refused with EAGAIN so far
     std::map<Operation*, tw_addr> peers_;
-    Summary sends_, receives_;
+    Summary sends_, receives_, remote_;
+    std::vector<uint64_t> region_;  // that peers may read and write
+    tw_mr* mr_ = nullptr;
 };
 
 }  // namespace tagwire::lives
