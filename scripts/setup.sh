@@ -128,7 +128,7 @@ configure() {
     say "configuring $dir"
     local log
     log=$(mktemp)
-    if ! meson setup "$dir" -Ddpdk_driver_headers="$(driver_headers_dir)" "$@" >"$log" 2>&1; then
+    if ! meson setup "$dir" -Dwerror=true -Ddpdk_driver_headers="$(driver_headers_dir)" "$@" >"$log" 2>&1; then
         tail -n 20 "$log" >&2
         die "meson setup failed (log: $log)"
     fi

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -56,6 +58,17 @@ void check_json_target(const std::string& path) {
     }
 }
 
+// Where a server starts need not be a place for files, unless it was named as one.
+void check_folder(const Options& options) {
+    const bool named = options.directory != Options{}.directory;
+    std::error_code ignored;
+    if (named && (!std::filesystem::is_directory(options.directory, ignored) ||
+                  access(options.directory.c_str(), W_OK | X_OK) != 0)) {
+        throw Failure("received files cannot go to " + options.directory,
+                      "--dir takes a folder that exists and can be written", ExitCode::kUsage);
+    }
+}
+
 // Before the EAL takes its time.
 void check_arguments(const Options& options) {
     for (const std::string& text : {options.ip, options.server}) {
@@ -71,6 +84,7 @@ void check_arguments(const Options& options) {
     }
     list_files(options.file.paths);
     list_files(options.share);
+    check_folder(options);
     check_json_target(options.json);
 }
 

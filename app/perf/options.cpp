@@ -136,7 +136,8 @@ Options parse_options(int argc, char** argv) {
 
     CLI::App* server = app.add_subcommand("server", "wait for a client and do what it asks");
     add_common(*server, options);
-    server->add_flag("-k,--keep", options.keep, "serve client after client until interrupted");
+    server->add_flag("-k,--keep", options.keep,
+                     "serve client after client until interrupted, which is exit status 0 then");
     server->add_option("--share", options.share, "files and folders that clients may fetch")
         ->type_name("PATH");
 

@@ -9,8 +9,8 @@
 namespace softcx {
 
 // Runs the device: send rings as far as their doorbell records say, then frames
-// from the wire, at most `budget` of each. Returns how many packets moved. Takes
-// Device::mutex only if it is free (returns 0 otherwise).
+// from the wire, at most `budget` of each. Returns how many packets moved. Waits for a
+// command that holds Device::mutex; returns 0 at once when another thread's step does.
 uint32_t engine_step(Device& device, uint32_t budget) noexcept;
 
 // Everything that the doorbells announced is executed before a command changes

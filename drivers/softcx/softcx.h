@@ -23,8 +23,8 @@ extern "C" {
 #endif
 
 /* Runs every device for a bounded time on the calling thread; returns how many
- * packets moved. Returns 0 at once when another thread is at it, and always in
- * thread mode. */
+ * packets moved. Waits for a command (of ibv_*) that another thread is at; returns 0
+ * at once when another thread is stepping, and always in thread mode. */
 int softcx_step(void);
 
 /* One line for people: "softcx, 2 devices, wire switch:demo, step mode". */

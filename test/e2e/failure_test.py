@@ -22,6 +22,7 @@ class Usage(peers.PeersTest):
         self.assert_refused("client", "10.0.0.1")
         self.assert_refused("client", "10.0.0.1", "file")
         self.assert_refused("client", "10.0.0.1", "file", self.path("missing"))
+        self.assert_refused("server", "--dir", self.path("missing"))
         self.assert_refused("client", "10.0.0.1", "pingpong", "--size", "big")
         self.assert_refused("client", "10.0.0.256", "pingpong")
         self.assert_refused("server", "--ip", "here")

@@ -2,6 +2,8 @@
 #include "drivers/softcx/engine/access.h"
 
 #include <algorithm>
+#include <cinttypes>
+#include <cstdio>
 
 namespace softcx {
 
@@ -27,7 +29,12 @@ ClientCheck reason_of(const EngineState& state, const QueueMemory& memory,
 
 void report_access_error(EngineState& state, const QueueMemory& memory, uint32_t object_number,
                          const SegmentAddress& segment) noexcept {
-    report_client_error(state.device, reason_of(state, memory, segment), object_number);
+    char detail[96];
+    std::snprintf(detail, sizeof(detail), ": lkey 0x%x, address 0x%" PRIx64 ", %" PRIu64 " bytes",
+                  segment.lkey, segment.address, segment.length);
+    // Receives write to memory, sends read it.
+    report_client_error(state.device, reason_of(state, memory, segment),
+                        {segment.write ? "WQ" : "QP", object_number}, detail);
 }
 
 }  // namespace softcx

@@ -47,15 +47,18 @@ const char* client_check_name(ClientCheck check) noexcept {
     return "unknown";
 }
 
-void report_client_error(Device& device, ClientCheck check, uint32_t object_number) noexcept {
+void report_client_error(Device& device, ClientCheck check, ClientObject object,
+                         const char* detail) noexcept {
     ++device.port.counters.client_errors;
     bool& reported = device.engine->reported[static_cast<size_t>(check)];
-    if (!reported)
-        log(LogLevel::kError, "client error %s on %s, object 0x%x (further ones are only counted)",
-            client_check_name(check), device.name.c_str(), object_number);
-    reported = true;
     const char* policy = std::getenv("SOFTCX_CHECKS");
-    if (policy != nullptr && std::string_view(policy) == "fatal")
+    const bool fatal = policy != nullptr && std::string_view(policy) == "fatal";
+    if (!reported)
+        log(LogLevel::kError, "client error %s on %s, %s 0x%x%s%s", client_check_name(check),
+            device.name.c_str(), object.kind, object.number, detail,
+            fatal ? ": SOFTCX_CHECKS=fatal ends the program" : " (further ones are only counted)");
+    reported = true;
+    if (fatal)
         std::abort();
 }
 

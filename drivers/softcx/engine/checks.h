@@ -32,8 +32,15 @@ inline constexpr size_t kClientChecks = static_cast<size_t>(ClientCheck::kCount)
 
 const char* client_check_name(ClientCheck check) noexcept;
 
+// Whose error it is: "QP", "WQ" or "CQ", and its number.
+struct ClientObject {
+    const char* kind;
+    uint32_t number;
+};
+
 // Counts the error (PortCounters::client_errors), logs it once per device and
-// check, and aborts with SOFTCX_CHECKS=fatal.
-void report_client_error(Device& device, ClientCheck check, uint32_t object_number) noexcept;
+// check, and aborts with SOFTCX_CHECKS=fatal. `detail` follows the object in the log.
+void report_client_error(Device& device, ClientCheck check, ClientObject object,
+                         const char* detail = "") noexcept;
 
 }  // namespace softcx

@@ -23,7 +23,7 @@ void refresh_consumer(EngineState& state, CompletionPort& port) noexcept {
     const uint32_t index = read_doorbell(cq.doorbell) & kIndexMask;
     const uint32_t advance = (index - port.consumer_index) & mask;
     if (advance > used_entries(port) && !cq.ignore_overrun)
-        report_client_error(state.device, ClientCheck::kConsumerBackwards, cq.cqn);
+        report_client_error(state.device, ClientCheck::kConsumerBackwards, {"CQ", cq.cqn});
     port.consumer_index = index;
 }
 

@@ -173,7 +173,7 @@ bool read_posted(EngineState& state, ReceivePort& port) noexcept {
         wq.available = posted;
         return true;
     }
-    report_client_error(state.device, ClientCheck::kDoorbellPastRing, wq.wqn);
+    report_client_error(state.device, ClientCheck::kDoorbellPastRing, {"WQ", wq.wqn});
     wq.consumer_index = static_cast<uint16_t>(wq.consumer_index + posted);
     wq.available = 0;
     return false;
@@ -212,7 +212,7 @@ void check_reset_post(EngineState& state, ReceivePort& port) noexcept {
     if (doorbell == 0 || doorbell == port.wq->idle_doorbell)
         return;
     port.reset_post_reported = true;
-    report_client_error(state.device, ClientCheck::kReceiveInReset, port.wq->wqn);
+    report_client_error(state.device, ClientCheck::kReceiveInReset, {"WQ", port.wq->wqn});
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ uint16_t announced_blocks(EngineState& state, SendPort& port) noexcept {
     if (announced <= sq.wqe_count) [[likely]]
         return announced;
     // What lies between is not known: the queue stops where it is.
-    report_client_error(state.device, ClientCheck::kDoorbellPastRing, port.qp->qpn);
+    report_client_error(state.device, ClientCheck::kDoorbellPastRing, {"QP", port.qp->qpn});
     sq.consumer_index = static_cast<uint16_t>(sq.consumer_index + announced);
     enter_send_error(state, port);
     report_async_event(state.device, kEventQpFatal, port.qp->user_handle);
@@ -78,7 +78,7 @@ void check_early_post(EngineState& state, SendPort& port) noexcept {
     if (!early || port.early_post_reported)
         return;
     port.early_post_reported = true;
-    report_client_error(state.device, ClientCheck::kSendNotReady, qp.qpn);
+    report_client_error(state.device, ClientCheck::kSendNotReady, {"QP", qp.qpn});
 }
 
 bool is_failed(QpState qp_state) noexcept {

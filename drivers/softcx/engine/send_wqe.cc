@@ -15,12 +15,12 @@ constexpr uint32_t kShortestSend = 14;        // an Ethernet header
 constexpr uint32_t kInlineHeaderStart = offsetof(EthernetSegment, inline_header_start);
 
 Syndrome malformed(EngineState& state, const SendPort& port, ClientCheck check) noexcept {
-    report_client_error(state.device, check, port.qp->qpn);
+    report_client_error(state.device, check, {"QP", port.qp->qpn});
     return Syndrome::kLocalQpOperation;
 }
 
 Syndrome wrong_length(EngineState& state, const SendPort& port) noexcept {
-    report_client_error(state.device, ClientCheck::kWqeLength, port.qp->qpn);
+    report_client_error(state.device, ClientCheck::kWqeLength, {"QP", port.qp->qpn});
     return Syndrome::kLocalLength;
 }
 

@@ -67,6 +67,18 @@ uint32_t step_receive(EngineState& state, uint32_t budget) noexcept {
     return moved;
 }
 
+// Tells other threads that it is a step that holds the device's lock.
+class Stepping {
+  public:
+    explicit Stepping(Device& device) noexcept : device_(device) {
+        device.stepping.store(true, std::memory_order_relaxed);
+    }
+    ~Stepping() { device_.stepping.store(false, std::memory_order_relaxed); }
+
+  private:
+    Device& device_;
+};
+
 void tend_receive_ports(EngineState& state) noexcept {
     bool any = false;
     for (ReceivePort& port : state.receive_ports) {
@@ -86,9 +98,18 @@ uint64_t read_core_clock() noexcept {
 }
 
 uint32_t engine_step(Device& device, uint32_t budget) noexcept {
-    const std::unique_lock guard(device.mutex, std::try_to_lock);
-    if (!guard.owns_lock() || device.failed)
+    std::unique_lock guard(device.mutex, std::try_to_lock);
+    if (!guard.owns_lock()) {
+        if (device.stepping.load(std::memory_order_relaxed))
+            return 0;
+        // A command, which ends soon: to return 0 would say that nothing is left to do.
+        guard.lock();
+        if (!device.started.load(std::memory_order_relaxed))
+            return 0;
+    }
+    if (device.failed)
         return 0;
+    const Stepping stepping(device);
     EngineState& state = engine_state(device);
     state.now = state.clock.read();
     publish_clock(device, state.now);

@@ -66,6 +66,11 @@ bool read_log_level(const std::string& text, LogLevel& level) {
     return true;
 }
 
+bool read_checks(const std::string& text, bool& fatal) {
+    fatal = text == "fatal";
+    return fatal || text == "count";
+}
+
 }  // namespace
 
 bool read_configuration(const char* (*get)(const char*), Configuration& configuration,
@@ -73,6 +78,12 @@ bool read_configuration(const char* (*get)(const char*), Configuration& configur
     if (const char* text = get("SOFTCX_LOG"); text != nullptr) {
         if (!read_log_level(text, configuration.log)) {
             error = wrong("SOFTCX_LOG", text, "use error, warn, info or debug");
+            return false;
+        }
+    }
+    if (const char* text = get("SOFTCX_CHECKS"); text != nullptr) {
+        if (!read_checks(text, configuration.checks_are_fatal)) {
+            error = wrong("SOFTCX_CHECKS", text, "use count or fatal");
             return false;
         }
     }

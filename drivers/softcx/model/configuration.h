@@ -24,6 +24,7 @@ struct Configuration {
     std::vector<std::string> netdevs;  // network devices of mlx5_0, mlx5_1 ...
     FaultPlan faults;
     LogLevel log = LogLevel::kWarn;
+    bool checks_are_fatal = false;  // a client error aborts the program
 
     // nullptr: the device has none.
     const std::string* netdev_of(uint32_t device) const {

@@ -267,6 +267,12 @@ void stop_machine() noexcept {
         return;
     if (ending->thread.joinable())
         ending->thread.join();
+    if (ending->configuration.mode == Mode::kStep && !ending->client_steps.load() &&
+        std::any_of(ending->devices.begin(), ending->devices.end(),
+                    [](const auto& device) { return device->last_numbers.qp != 0; }))
+        log(LogLevel::kWarn,
+            "mode step, but nobody called softcx_step(), so nothing moved: use "
+            "auto, thread or trap, or load librte_softcx_step.so in DPDK");
     for (const auto& device : ending->devices) {
         const std::lock_guard lock(device->mutex);
         device->port.wire.reset();  // which counts what it lost

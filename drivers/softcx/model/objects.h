@@ -246,6 +246,7 @@ struct Port {
 
 struct Device {
     DeviceLock mutex;
+    std::atomic<bool> stepping{false};  // by the thread that holds it
     std::string name;  // mlx5_0
     uint32_t index = 0;
     uint64_t node_guid = 0;

@@ -197,13 +197,15 @@ bool build_in(const std::string& base, Tree& made) {
         const fs::path sys = fs::path(pattern) / "sys";
         fs::create_directories(sys / "class/infiniband");
         write_file(sys / "class/infiniband_verbs/abi_version", "6");
-        for (const auto& device : machine().devices)
-            write_device(sys, *device);
+        // Folders in memory list what is newest first, and programs take the first device.
+        const auto& devices = machine().devices;
+        for (auto device = devices.rbegin(); device != devices.rend(); ++device)
+            write_device(sys, **device);
         if (!machine().configuration.netdevs.empty())
             link_pci_functions_of_machine(sys);
         return true;
     } catch (const fs::filesystem_error& error) {
-        log(LogLevel::kInfo, "no device files below %s: %s", base.c_str(), error.what());
+        log(LogLevel::kWarn, "no device files below %s: %s", base.c_str(), error.what());
     }
     std::error_code ignored;
     fs::remove_all(pattern, ignored);

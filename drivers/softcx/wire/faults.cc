@@ -86,7 +86,8 @@ bool parse_faults(const std::string& text, FaultPlan& plan, std::string& error) 
         const std::string_view value =
             equals == std::string_view::npos ? std::string_view{} : item.substr(equals + 1);
         if (const char* remedy = read_one(item.substr(0, equals), value, plan)) {
-            error = "'" + std::string(item) + "': " + remedy;
+            error.clear();
+            error.append(1, '\'').append(item).append("': ").append(remedy);
             return false;
         }
     }

@@ -141,10 +141,20 @@ bool SwitchSegment::open_file(const std::string& path, std::string* error) {
 }
 
 bool SwitchSegment::initialise(std::string* error) {
-    if (ftruncate(fd_, 0) == 0 && ftruncate(fd_, static_cast<off_t>(kSegmentSize)) == 0)
-        return true;
-    *error = system_error("cannot size " + path_);
-    return false;
+    if (ftruncate(fd_, 0) != 0 || ftruncate(fd_, static_cast<off_t>(kSegmentSize)) != 0) {
+        *error = system_error("cannot size " + path_);
+        return false;
+    }
+    // Reserved now, so that a full /dev/shm is an error here and not a signal later.
+    if (const int full = posix_fallocate(fd_, 0, static_cast<off_t>(kDataOffset)); full != 0) {
+        *error = "no room in /dev/shm for a switch of " + std::to_string(kDataOffset >> 10) +
+                 " KiB: " + std::strerror(full) +
+                 "; enlarge it, as with mount -o remount,size=1g "
+                 "/dev/shm or docker run --shm-size=1g";
+        unlink(path_.c_str());
+        return false;
+    }
+    return true;
 }
 
 bool SwitchSegment::check_version(std::string* error) const {

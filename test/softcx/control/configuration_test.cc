@@ -129,5 +129,16 @@ TEST(Configuration, NamesTheValueAndTheRemedy) {
     }
 }
 
+TEST(Configuration, ChecksCountOrAreFatal) {
+    Configuration configuration;
+    std::string error;
+    ASSERT_TRUE(read({{"SOFTCX_CHECKS", "fatal"}}, configuration, error));
+    EXPECT_TRUE(configuration.checks_are_fatal);
+    ASSERT_TRUE(read({{"SOFTCX_CHECKS", "count"}}, configuration, error));
+    EXPECT_FALSE(configuration.checks_are_fatal);
+    EXPECT_FALSE(read({{"SOFTCX_CHECKS", "Fatal"}}, configuration, error));
+    EXPECT_EQ(error, "SOFTCX_CHECKS=Fatal: use count or fatal");
+}
+
 }  // namespace
 }  // namespace softcx

@@ -51,15 +51,31 @@ check 'no program' 2 'no program given' "$run" --devices 2
 check 'a program that is not there' 2 'no such program' "$run" no-such-program-here
 check 'the status of the program' 7 '' "$run" sh -c 'exit 7'
 check 'arguments with spaces' 0 '^a  b\|c$' "$run" printf '%s|%s\n' 'a  b' c
-check 'a bad wire is named, with the remedy' 0 \
+check '--option=value' 0 'mlx5_3' "$run" --devices=4 ibv_devices
+check '--version' 0 '^softcx-run [0-9]' "$run" --version
+# The program does not start: a test that skips without a device would pass.
+for wrong in '--devices 0' '--devices 40' '--mode x' '--mac zz' '--faults los=0.1' '--log loud' '--checks Fatal'; do
+    # shellcheck disable=SC2086
+    check "$wrong is refused" 2 "=${wrong#* }: " "$run" $wrong echo started
+    grep -q started "$scratch/output" && { echo "FAILED: $wrong: the program started"; failures=$((failures + 1)); }
+done
+check 'a variable that is wrong is refused, too' 2 'SOFTCX_CHECKS=yes: use count or fatal' \
+    env SOFTCX_CHECKS=yes "$run" true
+check 'the first device is the first of the list' 0 '^    mlx5_0' sh -c "'$run' --devices 3 ibv_devices | sed -n 3p"
+check 'mode step without a step is told' 0 'nobody called softcx_step' "$run" --mode step /usr/bin/python3 -c '
+import pyverbs.device as d, pyverbs.pd as p, pyverbs.cq as c, pyverbs.qp as q
+context = d.Context(name="mlx5_0"); pd = p.PD(context); cq = c.CQ(context, 8)
+cap = q.QPCap(8, 8, 1, 1)
+qp = q.QP(pd, q.QPInitAttr(qp_type=8, scq=cq, rcq=cq, cap=cap), q.QPAttr())'
+check 'a bad wire is named, with the remedy' 2 \
     'SOFTCX_WIRE=cable: no such wire: use loopback, pair, switch:NAME, netdev:NAME' \
     "$run" --wire cable ibv_devices
-check 'an odd pair is refused' 255 'even number' "$run" --devices 3 --wire pair ibv_devinfo
+check 'an odd pair is refused' 2 'even number' "$run" --devices 3 --wire pair ibv_devinfo
 
-check 'a netdev that is not there is named, with the remedy' 0 \
+check 'a netdev that is not there is named, with the remedy' 2 \
     'SOFTCX_NETDEV: no-such-netdev: no such network device here: make it first' \
     "$run" --netdev no-such-netdev ibv_devices
-check 'a netdev that is no Ethernet port' 0 'SOFTCX_NETDEV: lo: no Ethernet device' \
+check 'a netdev that is no Ethernet port' 2 'SOFTCX_NETDEV: lo: no Ethernet device' \
     "$run" --netdev lo ibv_devices
 
 # The thread of auto mode is there until the program steps the device itself.

@@ -4,6 +4,9 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <thread>
+
 #include "test/softcx/control/verbs_rig.h"
 
 namespace softcx::test {
@@ -65,6 +68,29 @@ TEST_F(Share, AnImportedContextKnowsDomainsAndRegions) {
     const std::vector<ibv_wc> all = completions(cq_.get());
     ASSERT_EQ(all.size(), 1u);
     EXPECT_EQ(all.front().status, IBV_WC_SUCCESS);
+}
+
+// To return 0 would tell the caller that nothing is left to do.
+TEST_F(Share, AStepWaitsForTheCommandsOfAnotherThread) {
+    std::vector<uint8_t> frame = broadcast_frame();
+    const Owned<ibv_mr> mr = register_memory(pd_.get(), frame);
+    const Owned<ibv_qp> qp = make_raw_qp(cq_.get());
+    ready_to_send(qp.get());
+    std::atomic<bool> done{false};
+    std::thread commands([&] {
+        while (!done)
+            ibv_dealloc_pd(ibv_alloc_pd(context_.get()));
+    });
+    int skipped = 0;
+    for (int i = 0; i < 5000; ++i) {
+        EXPECT_EQ(post_send(qp.get(), frame, mr->lkey), 0);
+        skipped += softcx_step() == 0 ? 1 : 0;
+        run_device();
+        EXPECT_EQ(completions(cq_.get()).size(), 1u);
+    }
+    done = true;
+    commands.join();
+    EXPECT_EQ(skipped, 0);
 }
 
 // Their events would need a descriptor that only the native ioctl names.
