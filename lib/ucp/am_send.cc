@@ -40,7 +40,8 @@ int post_message(Request& request) {
     }
     const Meta meta = meta_of(request, Meta::Kind::kMessage);
     Channel& channel = request.worker->channel();
-    const bool is_short = request.payload.length() + request.header_length <= TW_INJECT_SIZE;
+    const bool is_short = request.payload.length() + request.header_length <= TW_INJECT_SIZE &&
+                          request.endpoint->peer()->reached;
     const int error = is_short ? channel.send_short(*request.endpoint, meta, pieces, count)
                                : channel.send(request, meta, pieces, count);
     if (error != 0) {

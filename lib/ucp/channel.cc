@@ -216,6 +216,7 @@ bool Channel::hello(Inbound& inbound, const Held& held) {
         log_error("a peer cannot be answered: %s", tw_last_error());
         return false;
     }
+    inbound.peer->reached = true;
     return true;
 }
 

@@ -56,7 +56,7 @@ class Endpoint {
     // The same for the rest of an operation that is counted already.
     ucs_status_t hand_over(Request& request);
     // Nothing waits before a message that leaves without a request.
-    bool direct() const { return pending_ == nullptr && peer_ != nullptr && failure_ == UCS_OK; }
+    bool direct() const;
     bool retry();  // false: something still waits
 
     void operation_began(Request& request);

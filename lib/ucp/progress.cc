@@ -183,6 +183,9 @@ void Worker::end_request(Request& request, const Done& done) {
         default:
             break;
     }
+    if (peer != nullptr && status == UCS_OK) {
+        peer->reached = true;
+    }
     if (request.status == UCS_OK) {
         const bool forced = request.endpoint != nullptr && request.endpoint->is_forced();
         request.status = forced ? UCS_ERR_CANCELED : status;

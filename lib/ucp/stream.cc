@@ -25,9 +25,9 @@ int post(Request& request) {
             std::min(kMaxEager, request.payload.length() - static_cast<size_t>(request.offset));
         const size_t count = request.payload.cut(request.offset, length, pieces);
         Channel& channel = request.worker->channel();
-        const int error = length <= TW_INJECT_SIZE
-                              ? channel.send_short(*request.endpoint, meta, pieces, count)
-                              : channel.send(request, meta, pieces, count);
+        const bool is_short = length <= TW_INJECT_SIZE && request.endpoint->peer()->reached;
+        const int error = is_short ? channel.send_short(*request.endpoint, meta, pieces, count)
+                                   : channel.send(request, meta, pieces, count);
         if (error != 0) {
             return error;
         }

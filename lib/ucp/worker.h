@@ -210,6 +210,10 @@ inline WorkerGuard::WorkerGuard(Worker& worker) : lock_(worker.lock_) {
     lock_.lock();
 }
 
+inline bool Endpoint::direct() const {
+    return pending_ == nullptr && peer_ != nullptr && peer_->reached && failure_ == UCS_OK;
+}
+
 inline Epoch& Endpoint::short_send() {
     worker_.begin_short_send();
     ++epochs_.back().outstanding;

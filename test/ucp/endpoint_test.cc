@@ -25,6 +25,7 @@ TEST_F(UcpEndpoint, ClosedWithFlushDeliversWhatWasSent) {
 
 // The short one has no request: it is on the way all the same.
 TEST_F(UcpEndpoint, ClosedWithFlushAwaitsShortMessagesToo) {
+    EXPECT_EQ(wait(ucp_tag_send_nb(to_b, "up", 2, kByte, 9, ignore_sent)), UCS_OK);
     ASSERT_EQ(ucp_tag_send_nb(to_b, "short", 5, kByte, 1, ignore_sent), nullptr);
     void* close = ucp_ep_close_nb(to_b, UCP_EP_CLOSE_MODE_FLUSH);
     EXPECT_TRUE(UCS_PTR_IS_PTR(close));
@@ -168,6 +169,18 @@ TEST_F(UcpEndpoint, NobodyIsAskedForEndpointsWithoutErrorHandling) {
     peers_ = {&a};
     a.worker->ask_peers();
     EXPECT_FALSE(run_long([&] { return !a.failures.empty(); }));
+}
+
+// A program may end right after its first message is said to be sent.
+TEST_F(UcpEndpoint, TheFirstMessageIsCompleteWhenItHasArrived) {
+    void* first = ucp_tag_send_nb(to_b, "first", 5, kByte, 1, ignore_sent);
+    ASSERT_TRUE(UCS_PTR_IS_PTR(first));
+    EXPECT_EQ(wait(first), UCS_OK);
+    fabric.silence(0);
+    peers_ = {&b};
+    ucp_tag_recv_info_t info;
+    EXPECT_TRUE(
+        run([&] { return ucp_tag_probe_nb(b.worker, 1, UINT64_MAX, 0, &info) != nullptr; }));
 }
 
 TEST_F(UcpEndpoint, AForcedCloseSparesOtherEndpointsToTheWorker) {

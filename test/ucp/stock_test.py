@@ -20,14 +20,17 @@ examples = pathlib.Path("/usr/share/doc/libucx-dev/examples")
 failures = []
 counts = {"passed": 0, "skipped": 0}
 port = 20000 + os.getpid() % 20000
+# A peer that was killed is found out about sooner than by default.
+SHORT_TIMES = {"UCX_KEEPALIVE_INTERVAL": "1s", "TAGWIRE_PEER_TIMEOUT_MS": "5000"}
 
 
 class Failed(Exception):
     pass
 
 
-def start(arguments, wire, output):
-    environment = dict(os.environ, TAGWIRE_WIRE=wire)
+def start(arguments, wire, output, **more):
+    # Small pools: most of the time of a test is that of two processes that start.
+    environment = dict(os.environ, TAGWIRE_WIRE=wire, TAGWIRE_UNEXPECTED_MB="32", **more)
     return subprocess.Popen([runner, *arguments], env=environment, stdout=output, stderr=subprocess.STDOUT,
                             stdin=subprocess.DEVNULL, start_new_session=True)
 
@@ -102,6 +105,44 @@ def pair(name, server, client, server_ends=True, want_server="", want_client="",
                 stop(second)
 
 
+def survivor(name, server, client, killed, limit=120):
+    """One of the two kills itself; the other must be told, and end."""
+    global port
+    if only not in name:
+        return
+    port += 1
+    wire = f"switch:ucp-stock-{os.getpid()}"
+    with tempfile.TemporaryFile() as out_server, tempfile.TemporaryFile() as out_client:
+        first = start([*server, "-p", str(port)], wire, out_server, **SHORT_TIMES)
+        second = None
+        try:
+            deadline = time.monotonic() + limit
+            while not listening(port):
+                if first.poll() is not None or time.monotonic() > deadline:
+                    raise Failed("the server does not listen")
+                time.sleep(0.05)
+            second = start([*client, "-p", str(port)], wire, out_client, **SHORT_TIMES)
+            dies, lives, output = (first, second, out_client) if killed == "server" else (second, first, out_server)
+            if dies.wait(limit) != -signal.SIGKILL:
+                raise Failed(f"the {killed} did not kill itself")
+            lives.wait(limit)
+            output.seek(0)
+            if b"failure handler called" not in output.read():
+                raise Failed("nobody told the survivor")
+            counts["passed"] += 1
+            print(f"ok: {name}", flush=True)
+        except (Failed, subprocess.TimeoutExpired) as error:
+            failures.append(name)
+            print(f"FAILED: {name}: {error}")
+            for output in (out_server, out_client):
+                output.seek(0)
+                print("    | " + output.read().decode(errors="replace")[-2000:].replace("\n", "\n    | "))
+        finally:
+            for process in (first, second):
+                if process is not None:
+                    stop(process)
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         programs = {}
@@ -119,6 +160,9 @@ def main():
             for mode in ([], ["-b"], ["-w"], ["-f"], ["-s", "100000"]):
                 pair(f"ucp_hello_world {' '.join(mode)}", ["stdbuf", "-oL", hello, *mode, "-p", "PORT"],
                      [hello, *mode, "-n", "127.0.0.1", "-p", "PORT"], want_client="UCP TEST SUCCESS")
+            for mode, killed in (("recv", "client"), ("send", "server"), ("keepalive", "client")):
+                survivor(f"ucp_hello_world -e {mode}", ["stdbuf", "-oL", hello, "-e", mode],
+                         ["stdbuf", "-oL", hello, "-e", mode, "-n", "127.0.0.1"], killed)
         if "ucp_client_server" in programs:
             example = programs["ucp_client_server"]
             for mode in ("stream", "tag", "am"):
