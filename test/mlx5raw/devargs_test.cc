@@ -41,7 +41,7 @@ INSTANTIATE_TEST_SUITE_P(All, BadDevargs,
                          testing::Values("nonsense=1", "port=0", "port=256", "port=x", "port=-1",
                                          "port=", "txq_inline_min=1", "reta_size=0",
                                          "reta_size=100", "reta_size=1024", "mac=01:00:5e:00:00:01",
-                                         "mac=hello", "port=1,port=2", "rx_vec_en=2",
+                                         "mac=hello", "ibdev=", "port=1,port=2", "rx_vec_en=2",
                                          "rxq_cqe_comp_en=2", "mprq_en=yes", "mprq_en=2"));
 
 }  // namespace

@@ -21,7 +21,8 @@ Status parse_number(const char* key, const char* text, uint32_t& out) {
     const unsigned long value = text != nullptr ? strtoul(text, &end, 0) : 0;
     if (text == nullptr || *text == '\0' || *text == '-' || *end != '\0' || errno != 0 ||
         value > UINT32_MAX) {
-        return failure(EINVAL, "%s=%s is not a number", key, text != nullptr ? text : "");
+        return failure(EINVAL, "%s=%s is not a number from 0 on (doc/driver.md has its range)", key,
+                       text != nullptr ? text : "");
     }
     out = static_cast<uint32_t>(value);
     return {};
@@ -30,7 +31,12 @@ Status parse_number(const char* key, const char* text, uint32_t& out) {
 Status apply(const char* key, const char* value, Devargs& out) {
     const std::string name = key;
     if (name == MLX5RAW_ARG_IBDEV) {
-        out.ibdev = value != nullptr ? value : "";
+        if (value == nullptr || *value == '\0') {
+            return failure(EINVAL,
+                           "ibdev= names no device; give one of ibv_devices, or leave it out "
+                           "where there is one alone");
+        }
+        out.ibdev = value;
         return {};
     }
     if (name == MLX5RAW_ARG_MAC) {
