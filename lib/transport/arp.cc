@@ -15,6 +15,7 @@ namespace {
 
 constexpr uint64_t kExpiryNs = 60'000'000'000;
 constexpr uint64_t kRetryNs = 100'000'000;
+constexpr uint64_t kDefendIntervalNs = 10'000'000'000;  // RFC 5227: DEFEND_INTERVAL
 
 }  // namespace
 
@@ -82,11 +83,25 @@ void Engine::send_arp(uint16_t operation, const wire::Mac& to, const wire::Mac& 
     push_frame(packet);
 }
 
+// RFC 5227, 2.4: says once more whose address it is, so that the other hears of the conflict,
+// too; not again soon, since the other may do the same.
+void Engine::defend_address(const wire::Mac& other) noexcept {
+    if (defended_ns_ != 0 && now_ - defended_ns_ < kDefendIntervalNs) {
+        return;
+    }
+    defended_ns_ = now_;
+    TAGWIRE_LOG(WARNING,
+                "another station, %02x:%02x:%02x:%02x:%02x:%02x, uses our IP address: give each "
+                "worker its own",
+                other[0], other[1], other[2], other[3], other[4], other[5]);
+    send_arp(wire::kArpRequest, wire::kBroadcastMac, wire::Mac{}, decode_.ip);
+}
+
 Counter Engine::receive_arp(const wire::FrameView& view) noexcept {
     const wire::ArpPacket& arp = *view.arp;
     if (arp.sender_ip.raw() == decode_.ip.raw()) {
         if (arp.sender_mac != decode_.mac) {
-            TAGWIRE_LOG(WARNING, "another station uses our address: give each worker its own IP");
+            defend_address(arp.sender_mac);
         }
         return Counter::drop_arp_conflict;
     }

@@ -303,6 +303,7 @@ class Engine final : public Transport {
     Counter receive_ping(const wire::FrameView& view) noexcept;
     void send_arp(uint16_t operation, const wire::Mac& to, const wire::Mac& target,
                   wire::be32 ip) noexcept;
+    void defend_address(const wire::Mac& other) noexcept;
     void request_mac(wire::be32 ip) noexcept;
     const wire::Mac* find_mac(wire::be32 ip) const noexcept;
     void learn_mac(wire::be32 ip, const wire::Mac& mac) noexcept;
@@ -370,6 +371,7 @@ class Engine final : public Transport {
     std::map<PeerKey, PeerId> peer_index_;
     std::unordered_map<uint64_t, PeerId> host_index_;  // IP and port: chain of peers
     std::unordered_map<uint32_t, Neighbour> neighbours_;
+    uint64_t defended_ns_ = 0;  // when our address was claimed last
 };
 
 }  // namespace tagwire::transport

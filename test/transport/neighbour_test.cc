@@ -101,6 +101,28 @@ TEST_F(Neighbour, ignores_a_request_for_another_address) {
     EXPECT_EQ(a.count(Counter::drop_arp_not_for_us), 1u);
 }
 
+TEST_F(Neighbour, defends_its_address_and_not_again_soon) {
+    simulator.run_for(kMs);
+    sent.clear();
+    const auto claim = [&] {
+        simulator.inject(a.node(),
+                         arp_frame(wire::kArpRequest, a.node().ip(), kStranger, a.node().ip()));
+        simulator.run_for(kMs);
+    };
+
+    claim();
+    claim();
+    ASSERT_EQ(sent.size(), 1u);
+    EXPECT_EQ(arp(sent[0]).sender_mac, a.node().mac());
+    EXPECT_EQ(arp(sent[0]).sender_ip, arp(sent[0]).target_ip);
+    EXPECT_EQ(headers(sent[0]).ethernet.destination, wire::kBroadcastMac);
+    EXPECT_EQ(a.count(Counter::drop_arp_conflict), 2u);
+
+    simulator.run_for(10 * kSecond);
+    claim();
+    EXPECT_EQ(sent.size(), 2u);
+}
+
 TEST_F(Neighbour, follows_a_peer_to_its_new_card) {
     Host b(simulator.add_node());
     Sent& first = a.send(a.peer(b), 1, 8);
