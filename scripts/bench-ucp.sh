@@ -2,8 +2,9 @@
 # ucx_perftest on Tagwire's UCP library and on UCX's own, over TCP, on this host: latency and rate side by side
 set -euo pipefail
 
-build=$(readlink -f "${1:?usage: bench-ucp.sh BUILD_DIR [ROUNDS]}")
+build=$(readlink -f "${1:?usage: bench-ucp.sh BUILD_DIR [ROUNDS [FILTER]]}")
 rounds=${2:-3}
+only=${3:-}  # rows whose name has it
 runner=$build/lib/ucp/tagwire-ucx-run
 [ -x "$runner" ] && [ -e "$build/lib/ucp/libucp.so.0" ] || { echo "bench-ucp: the UCP library is not built (libucx-dev)" >&2; exit 1; }
 command -v ucx_perftest >/dev/null || { echo "bench-ucp: ucx_perftest is not installed (apt-get install ucx-utils)" >&2; exit 1; }
@@ -45,6 +46,7 @@ once() {
 # row NAME COLUMN TEST SIZE COUNT: the median of the rounds, taken in turn; column 1 latency, 2 rate.
 row() {
     local name=$1 column=$2 test=$3 size=$4 count=$5 round ours theirs
+    [[ $name == *"$only"* ]] || return 0
     : >"$work/ours"
     : >"$work/theirs"
     for ((round = 0; round < rounds; ++round)); do

@@ -93,8 +93,8 @@ struct Peer : Operation {
     uint64_t channel = 0;  // random, 48 bits; another one after a failure
     uint16_t next = 0;     // place of the next message
     bool greeted = false;
-    // It has answered once. Before that, no send is told to be complete when it only was copied:
-    // a program that ends right after its first message must not end before it left.
+    // It has answered once. Before that, a send is not complete when it only was copied: a program
+    // that ends right after its first message must not end before that left.
     bool reached = false;
     // Endpoints made by address, in the order of making: the n-th here and the n-th there are one
     // connection.

@@ -89,6 +89,19 @@ Worker::Kept Worker::keep_alive(unsigned enough, std::chrono::steady_clock::time
     return kept;
 }
 
+void Worker::await_first(Epoch& epoch) {
+    constexpr auto kMoment = std::chrono::milliseconds(500);
+    const auto limit = std::chrono::steady_clock::now() + kMoment;
+    Done done;
+    do {
+        tw_progress(core_);
+        if (collect(static_cast<Operation*>(&epoch), &done)) {
+            end_short_send(epoch, done);
+            return;
+        }
+    } while (std::chrono::steady_clock::now() < limit);
+}
+
 bool Worker::read(Done* done) {
     tw_cq_entry entry;
     const ssize_t count = tw_cq_read(queue_, &entry, 1);
@@ -159,7 +172,9 @@ void Worker::end_operation(const Done& done) {
 
 void Worker::end_short_send(Epoch& epoch, const Done& done) {
     Endpoint& endpoint = *epoch.endpoint;
-    if (done.error != 0) [[unlikely]] {
+    if (done.error == 0) [[likely]] {
+        endpoint.peer()->reached = true;
+    } else {
         const ucs_status_t status = status_of(done.error);
         if (is_peer_failure(status)) {
             peer_failed(*endpoint.peer(), status);

@@ -32,9 +32,13 @@ bool send_short(Endpoint& endpoint, const void* buffer, size_t length, uint64_t 
     message.iov_count = length != 0 ? 1 : 0;
     message.addr = endpoint.peer()->tag_address;
     message.tag = tag;
-    message.context = static_cast<Operation*>(&endpoint.short_send());
+    Epoch& epoch = endpoint.short_send();
+    message.context = static_cast<Operation*>(&epoch);
     if (tw_tsendmsg(endpoint.worker().tag_endpoint(), &message, TW_INJECT | TW_COMPLETION) == 0)
         [[likely]] {
+        if (!endpoint.peer()->reached) [[unlikely]] {
+            endpoint.worker().await_first(epoch);
+        }
         return true;
     }
     endpoint.short_send_failed();
@@ -50,7 +54,7 @@ ucs_status_ptr_t send(Endpoint& endpoint, const void* buffer, size_t count, uint
     const bool contiguous = (call.datatype & UCP_DATATYPE_CLASS_MASK) == UCP_DATATYPE_CONTIG;
     const size_t length = count * (call.datatype >> UCP_DATATYPE_SHIFT);
     if (contiguous && length <= TW_INJECT_SIZE && mode == 0 && call.may_complete_now() &&
-        endpoint.direct() && (buffer != nullptr || length == 0) &&
+        endpoint.is_open() && (buffer != nullptr || length == 0) &&
         send_short(endpoint, buffer, length, tag)) [[likely]] {
         return nullptr;
     }

@@ -78,6 +78,8 @@ class Worker {
     // The end of an operation that was posted just now, if it has ended. Others keep their turn.
     bool collect(const void* context, Done* done);
     bool in_progress() const { return in_progress_; }
+    // The first short send to a peer: makes progress until it has arrived, for a moment.
+    void await_first(Epoch& epoch);
     // Before each send that has no request. A program may send any number of them without a
     // turn: the network gets a batch at a time, and does not wait until nothing more fits.
     void begin_short_send() {
@@ -211,7 +213,7 @@ inline WorkerGuard::WorkerGuard(Worker& worker) : lock_(worker.lock_) {
 }
 
 inline bool Endpoint::direct() const {
-    return pending_ == nullptr && peer_ != nullptr && peer_->reached && failure_ == UCS_OK;
+    return is_open() && peer_->reached;
 }
 
 inline Epoch& Endpoint::short_send() {
