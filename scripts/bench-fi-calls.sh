@@ -20,5 +20,5 @@ timeout 600 valgrind --tool=callgrind --callgrind-out-file="$work/out" \
     { tail -n 5 "$work/log" "$work/server" >&2; exit 1; }
 wait
 echo "the provider's own instructions per call (callgrind): name, calls, instructions"
-"$(dirname "$0")/callgrind_own.py" "$work/out" 'fi::(anonymous namespace)::tsend(' \
+python3 "$(dirname "$0")/callgrind_own.py" "$work/out" 'fi::(anonymous namespace)::tsend(' \
     'fi::(anonymous namespace)::trecv(' 'read<fi_cq_tagged_entry>'

@@ -108,7 +108,7 @@ ssize_t read_error(fid_cq* handle, fi_cq_err_entry* entry, uint64_t) {
     if (cq.stash_error) {
         error = *cq.stash_error;
         cq.stash_error.reset();
-        cq.note_stash();
+        cq.note();
     } else if (const ssize_t result = tw_cq_readerr(cq.cq, &error); result != 1) {
         return result;
     }
@@ -213,6 +213,17 @@ fi_ops_cq* operations_for(fi_cq_format format) {
 
 }  // namespace
 
+ssize_t CompletionQueue::fetch_later(tw_cq_entry* entries, size_t count, ssize_t result) {
+    if (count == 0) {
+        return fetch_collected(entries, count);
+    }
+    if (result != -EAGAIN) {
+        return result;
+    }
+    domain->progress();
+    return unusual ? fetch_collected(entries, count) : tw_cq_read(cq, entries, count);
+}
+
 ssize_t CompletionQueue::fetch_collected(tw_cq_entry* entries, size_t count) {
     const ssize_t state = look();
     if (count == 0 || stash.empty()) {
@@ -221,7 +232,7 @@ ssize_t CompletionQueue::fetch_collected(tw_cq_entry* entries, size_t count) {
     const size_t number = std::min(count, stash.size());
     std::copy_n(stash.begin(), number, entries);
     stash.erase(stash.begin(), stash.begin() + static_cast<ptrdiff_t>(number));
-    note_stash();
+    note();
     return static_cast<ssize_t>(number);
 }
 
@@ -232,7 +243,7 @@ bool CompletionQueue::ready() {
 
 ssize_t CompletionQueue::look() {
     collect();
-    if (!stashed) {
+    if (!has_stash()) {
         domain->progress();
         collect();
     }
@@ -250,14 +261,14 @@ void CompletionQueue::collect() {
             tw_cq_error error{};
             if (tw_cq_readerr(cq, &error) == 1 && !domain->deferred.take(error.entry, true)) {
                 stash_error = error;
-                note_stash();
+                note();
             }
             continue;
         }
         for (ssize_t i = 0; i < number; ++i) {
             if (!domain->deferred.take(found[i], false)) {
                 stash.push_back(found[i]);
-                stashed = true;
+                unusual = true;
             }
         }
         if (number < static_cast<ssize_t>(kBatch)) {
@@ -316,6 +327,7 @@ int open_cq(fid_domain* handle, fi_cq_attr* attr, fid_cq** opened, void* context
         attr->format = FI_CQ_FORMAT_CONTEXT;
     }
     domain.queues.push_back(cq);
+    cq->note();
     ++domain.children;
     *opened = &cq->fid;
     return 0;

@@ -26,7 +26,7 @@ struct CompletionQueue {
     // Taken from the core, and not read yet.
     std::deque<tw_cq_entry> stash;
     std::optional<tw_cq_error> stash_error;  // behind them
-    bool stashed = false;                    // there is any of them
+    bool unusual = false;                    // there are some, or deferred work may come
     const char* error_text = "";
 
     // Whether there is something to read, an error too, after a turn of the worker if need be.
@@ -35,20 +35,20 @@ struct CompletionQueue {
     ssize_t look();
     // Takes all that the core has, and gives deferred operations their part.
     void collect();
-    void note_stash() { stashed = !stash.empty() || stash_error.has_value(); }
+    bool has_stash() const { return !stash.empty() || stash_error.has_value(); }
+    // After a change of what makes it unusual.
+    void note() { unusual = has_stash() || domain->deferred.active(); }
     // 0: the descriptor tells of what comes from now on.
     int arm();
     ssize_t fetch(tw_cq_entry* entries, size_t count) {
-        if (count == 0 || stashed || domain->deferred.active()) [[unlikely]] {
+        if (unusual) [[unlikely]] {
             return fetch_collected(entries, count);
         }
         const ssize_t number = tw_cq_read(cq, entries, count);
-        if (number != -EAGAIN) [[likely]] {
-            return number;
-        }
-        domain->progress();
-        return tw_cq_read(cq, entries, count);
+        return number > 0 ? number : fetch_later(entries, count, number);
     }
+    // Nothing was there at first, or an error, or nothing is wanted.
+    ssize_t fetch_later(tw_cq_entry* entries, size_t count, ssize_t result);
     ssize_t fetch_collected(tw_cq_entry* entries, size_t count);
 };
 

@@ -3,6 +3,8 @@
 
 #include <rdma/fi_errno.h>
 
+#include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -100,6 +102,19 @@ void announce_error(Domain& domain, const tw_eq_error& error) {
     ep.eq->push(std::move(event));
 }
 
+// A core that asks to try again is busy with an earlier connection's end.
+template <class Call>
+int persist(Domain& domain, Call call) {
+    const auto end =
+        std::chrono::steady_clock::now() + std::chrono::milliseconds(domain.peer_timeout_ms);
+    int result = 0;
+    while ((result = call()) == -EAGAIN && std::chrono::steady_clock::now() < end) {
+        domain.progress();
+    }
+    domain.progress();
+    return result;
+}
+
 int listen(fid_pep* handle) {
     auto& pep = object_of<PassiveEndpoint>(handle);
     if (pep.eq == nullptr) {
@@ -117,9 +132,7 @@ int reject(fid_pep* handle, fid_t request, const void* param, size_t length) {
     }
     const std::unique_ptr<ConnectionRequest> taken(&object_of<ConnectionRequest>(request));
     const Guard guard(*pep.domain);
-    const int result = tw_reject(pep.pep, taken->request, param, length);
-    pep.domain->progress();
-    return result;
+    return persist(*pep.domain, [&] { return tw_reject(pep.pep, taken->request, param, length); });
 }
 
 int passive_name(fid_t handle, void* data, size_t* length) {
@@ -153,8 +166,12 @@ int close_passive(fid* handle) {
     }
     {
         const Guard guard(*pep.domain);
-        if (const int result = tw_pep_close(pep.pep); result != 0) {
-            return result;
+        const auto busy = [&] {
+            const int result = tw_pep_close(pep.pep);
+            return result == -EBUSY ? -EAGAIN : result;
+        };
+        if (const int result = persist(*pep.domain, busy); result != 0) {
+            return result == -EAGAIN ? -FI_EBUSY : result;
         }
     }
     fi_freeinfo(pep.info);
@@ -265,6 +282,12 @@ int open_passive_endpoint(fid_fabric* fabric, fi_info* info, fid_pep** opened, v
     return 0;
 }
 
+Domain* domain_of_request(const fi_info& info) {
+    return info.handle != nullptr && info.handle->fclass == FI_CLASS_CONNREQ
+               ? object_of<ConnectionRequest>(info.handle).domain
+               : nullptr;
+}
+
 tw_request* take_request(const fi_info& info) {
     if (info.handle == nullptr || info.handle->fclass != FI_CLASS_CONNREQ) {
         return nullptr;
@@ -310,8 +333,8 @@ int connect(fid_ep* handle, const void* data, const void* param, size_t length) 
     if (const int result = ep.core->enable(); result != 0) {
         return result;
     }
-    const int result = tw_connect(ep.ep, &address, param, length);
-    ep.domain->progress();
+    const int result =
+        persist(*ep.domain, [&] { return tw_connect(ep.ep, &address, param, length); });
     return result == 0 ? 0 : log_failure("the endpoint does not connect", result);
 }
 
@@ -324,8 +347,7 @@ int accept(fid_ep* handle, const void* param, size_t length) {
     if (const int result = ep.core->enable(); result != 0) {
         return result;
     }
-    const int result = tw_accept(ep.ep, param, length);
-    ep.domain->progress();
+    const int result = persist(*ep.domain, [&] { return tw_accept(ep.ep, param, length); });
     return result == 0 ? 0 : log_failure("the endpoint does not accept", result);
 }
 
@@ -335,9 +357,7 @@ int shutdown(fid_ep* handle, uint64_t flags) {
         return -FI_EINVAL;
     }
     const Guard guard(*ep.domain);
-    const int result = tw_shutdown(ep.ep, flags);
-    ep.domain->progress();
-    return result;
+    return persist(*ep.domain, [&] { return tw_shutdown(ep.ep, flags); });
 }
 
 int get_peer(fid_ep* handle, void* data, size_t* length) {

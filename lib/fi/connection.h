@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Connected endpoints (fi_cm(3)). libfabric listens on a fabric, before there is a domain; here a
-// passive endpoint opens the domain, and the next fi_domain for connected endpoints is given it.
+// Connected endpoints (fi_cm(3)). libfabric listens on a fabric, maybe before there is a domain.
+// Here a passive endpoint uses the domain for connected endpoints that is there, or opens one,
+// which the next fi_domain for connected endpoints is given. A request belongs to its listener's
+// domain.
 #pragma once
 
 #include <rdma/fi_cm.h>
@@ -23,6 +25,8 @@ struct ConnectionRequest {
 int open_passive_endpoint(fid_fabric* fabric, fi_info* info, fid_pep** pep, void* context);
 // The request that the information of an FI_CONNREQ event stands for; nullptr: none.
 tw_request* take_request(const fi_info& info);
+// The domain of its passive endpoint; nullptr: there is no request.
+Domain* domain_of_request(const fi_info& info);
 // Brings the core's connection events of a domain to libfabric's queues. Under its lock.
 void pump_connection_events(Domain& domain);
 // The core's event queue of the domain, opened at first use.

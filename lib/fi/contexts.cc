@@ -368,6 +368,7 @@ int open_shared_receive(fid_domain* handle, fi_rx_attr* attr, fid_ep** opened, v
         result != 0) {
         return result;
     }
+    core->shared = srx.get();
     srx->use(std::move(core));
     srx->set_source_masks(nullptr, attr);
     srx->domain = &domain;

@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "lib/fi/completion_queue.h"
 #include "lib/fi/counter.h"
 #include "lib/fi/domain.h"
 #include "lib/fi/endpoint.h"
@@ -218,7 +219,18 @@ int add_triggered(CoreEndpoint& endpoint, const void* context, Post post) {
 
 void DeferredWork::add(std::unique_ptr<Work> work) {
     waiting_.push_back(std::move(work));
-    active_ = true;
+    note();
+}
+
+void DeferredWork::note() {
+    const bool active = !waiting_.empty() || !flying_.empty();
+    if (active == active_) {
+        return;
+    }
+    active_ = active;
+    for (CompletionQueue* queue : domain_.queues) {
+        queue->note();
+    }
 }
 
 void DeferredWork::flush() {

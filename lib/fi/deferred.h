@@ -35,6 +35,8 @@ struct Work {
 
 class DeferredWork {
   public:
+    explicit DeferredWork(Domain& domain) : domain_(domain) {}
+
     void add(std::unique_ptr<Work> work);
     bool active() const { return active_; }
     // Posts what is due.
@@ -47,8 +49,10 @@ class DeferredWork {
     void forget(const CoreEndpoint& endpoint);
 
   private:
-    void note() { active_ = !waiting_.empty() || !flying_.empty(); }
+    // After a change; the completion queues look aside while there is any.
+    void note();
 
+    Domain& domain_;
     bool active_ = false;
     std::list<std::unique_ptr<Work>> waiting_;
     std::unordered_map<const void*, std::unique_ptr<Work>> flying_;  // by the context posted with

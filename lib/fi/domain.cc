@@ -12,6 +12,7 @@
 #include "lib/fi/address.h"
 #include "lib/fi/completion_queue.h"
 #include "lib/fi/connection.h"
+#include "lib/fi/flags.h"
 #include "lib/fi/object.h"
 #include "lib/fi/provider.h"
 #include "lib/port/failure.h"
@@ -124,7 +125,7 @@ int open_worker(Domain& domain, const fi_info& info) {
     if (info.domain_attr->threading == FI_THREAD_DOMAIN && !domain.lock.prefer_one_thread()) {
         FI_INFO(&provider, FI_LOG_DOMAIN, "no membarrier(2): calls take a mutex\n");
     }
-    domain.basic_memory = (info.domain_attr->mr_mode & (FI_MR_BASIC | FI_MR_VIRT_ADDR)) != 0;
+    domain.basic_memory = (info.domain_attr->mr_mode & (kBasicMemory | FI_MR_VIRT_ADDR)) != 0;
     const bool automatic = info.domain_attr->data_progress == FI_PROGRESS_AUTO;
     domain.helper = std::thread([&domain, automatic] { run_helper(domain, automatic); });
     return 0;
@@ -191,11 +192,21 @@ int open_domain(fid_fabric* handle, fi_info* info, fid_domain** opened, void* co
     auto& fabric = object_of<Fabric>(handle);
     const std::lock_guard guard(fabric.mutex);
     Domain* domain = nullptr;
-    if (is_connected(*info) && fabric.listening != nullptr) {
-        domain = fabric.listening;
+    const bool connected = is_connected(*info);
+    if (connected) {
+        domain = domain_of_request(*info);
+        if (domain == nullptr && fabric.listening != nullptr && !fabric.listening->given) {
+            domain = fabric.listening;
+        }
+    }
+    if (domain != nullptr) {
         ++domain->users;
     } else if (const int error = make_domain(fabric, *info, &domain); error != 0) {
         return error;
+    }
+    if (connected && !domain->given) {
+        domain->given = true;
+        fabric.connected.push_back(domain);
     }
     domain->fid.fid.context = context;
     *opened = &domain->fid;
@@ -204,6 +215,9 @@ int open_domain(fid_fabric* handle, fi_info* info, fid_domain** opened, void* co
 
 int domain_to_listen(Fabric& fabric, const fi_info& info, Domain** domain) {
     const std::lock_guard guard(fabric.mutex);
+    if (fabric.listening == nullptr && !fabric.connected.empty()) {
+        fabric.listening = fabric.connected.front();
+    }
     if (fabric.listening != nullptr) {
         ++fabric.listening->users;
     } else if (const int error = make_domain(fabric, info, &fabric.listening); error != 0) {
@@ -222,6 +236,7 @@ void release_domain(Domain& domain) {
     if (fabric.listening == &domain) {
         fabric.listening = nullptr;
     }
+    std::erase(fabric.connected, &domain);
     close_worker(domain);
     --fabric.children;
     delete &domain;

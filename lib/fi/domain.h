@@ -38,10 +38,11 @@ struct Domain {
     unsigned idle_turns = 0;
     SleepPool sleepers;
     unsigned peer_timeout_ms = 0;
-    DeferredWork deferred;
+    DeferredWork deferred{*this};
     std::vector<CompletionQueue*> queues;
     tw_eq* connections = nullptr;  // events of connected endpoints
     std::unordered_map<tw_ep*, Endpoint*> connected;
+    bool given = false;              // by an fi_domain
     int users = 1;                   // fi_domain, and passive endpoints
     tw_cq* sink = nullptr;           // of endpoints without a completion queue
     std::atomic<uint32_t> turns{0};  // of the application

@@ -44,10 +44,16 @@ int close_endpoint(fid* handle) {
     auto& ep = object_of<Endpoint>(handle);
     {
         const Guard guard(*ep.domain);
+        int result = 0;
         if (ep.core.use_count() == 1) {
-            if (const int result = ep.core->close(); result != 0) {
-                return result;
-            }
+            result = ep.core->close();
+        } else if (ep.core != nullptr && ep.core->shared == &ep) {
+            ep.core->shared = nullptr;
+        } else if (ep.core != nullptr && ep.core->shared != nullptr && ep.core->users-- == 1) {
+            result = ep.core->retire();
+        }
+        if (result != 0) {
+            return result;
         }
         ep.domain->connected.erase(ep.ep);
     }
@@ -279,6 +285,24 @@ int CoreEndpoint::close() {
     return log_failure("the endpoint does not close", result);
 }
 
+int CoreEndpoint::retire() {
+    if (const int result = close(); result != 0) {
+        return result;
+    }
+    av = nullptr;
+    send_queue = receive_queue = nullptr;
+    counters = {};
+    enabled = false;
+    retired = true;
+    // What is still called on the context meets an endpoint that is not enabled.
+    const tw_ep_attr attr{.size = sizeof(tw_ep_attr), .endpoint = TW_EP_ANY};
+    if (const int result = tw_ep_open(domain.worker, &attr, &ep); result != 0) {
+        return log_failure("the shared receive context does not retire", result);
+    }
+    shared->ep = ep;
+    return 0;
+}
+
 int bind_endpoint(fid* handle, fid* other, uint64_t flags) {
     auto& ep = object_of<Endpoint>(handle);
     const Guard guard(*ep.domain);
@@ -286,7 +310,13 @@ int bind_endpoint(fid* handle, fid* other, uint64_t flags) {
         if (!ep.waits_for_receive_context) {
             return -FI_EINVAL;
         }
+        if (object_of<Endpoint>(other).core->retired) {
+            FI_WARN(&provider, FI_LOG_EP_CTRL,
+                    "the context's last endpoint was closed: open another one\n");
+            return -FI_EOPBADSTATE;
+        }
         ep.use(object_of<Endpoint>(other).core);
+        ++ep.core->users;
         ep.waits_for_receive_context = false;
         return ep.av != nullptr ? ep.core->bind(*ep.av) : 0;
     }

@@ -26,6 +26,8 @@ namespace tagwire::fi {
 struct CompletionQueue;
 struct Counter;
 
+struct Endpoint;
+
 // Closed with the last handle.
 struct CoreEndpoint {
     explicit CoreEndpoint(Domain& its_domain) : domain(its_domain) {}
@@ -37,6 +39,9 @@ struct CoreEndpoint {
     int bind(AddressVector& vector);
     int enable();
     int close();  // waits until what was sent is there, or its receiver counts as dead
+    // Of a shared receive context, whose last endpoint was closed: free of what these were bound
+    // to. It can only be closed from then on.
+    int retire();
 
     Domain& domain;
     tw_ep* ep = nullptr;
@@ -45,6 +50,9 @@ struct CoreEndpoint {
     CompletionQueue* receive_queue = nullptr;
     std::array<Counter*, 6> counters{};  // by kind, see counter_of
     bool enabled = false;
+    Endpoint* shared = nullptr;  // the shared receive context
+    unsigned users = 0;          // its endpoints
+    bool retired = false;
 
     tw_addr context_of(fi_addr_t address) const {
         return av != nullptr ? av->context_of(address) : TW_ADDR_UNSPEC;

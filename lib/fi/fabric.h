@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <mutex>
+#include <vector>
 
 namespace tagwire::fi {
 
@@ -16,7 +17,8 @@ struct Domain;
 struct Fabric {
     fid_fabric fid;
     std::mutex mutex;
-    Domain* listening = nullptr;  // of passive endpoints
+    Domain* listening = nullptr;     // of passive endpoints
+    std::vector<Domain*> connected;  // of fi_domain, for connected endpoints
     std::atomic<int> children{0};
 };
 

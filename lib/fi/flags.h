@@ -30,6 +30,10 @@ inline constexpr uint64_t kTaggedMultiReceive = 0;
 inline constexpr uint64_t kTaggedDirectedReceive = 0;
 #endif
 
+// FI_MR_BASIC and FI_MR_SCALABLE, which compilers warn of in newer headers.
+inline constexpr int kBasicMemory = 1 << 0;
+inline constexpr int kScalableMemory = 1 << 1;
+
 constexpr uint64_t move_bit(uint64_t value, uint64_t from, uint64_t to) {
     const int distance = std::countr_zero(from) - std::countr_zero(to);
     const uint64_t bit = value & from;

@@ -69,7 +69,7 @@ bool transmit_fits(const fi_tx_attr& wanted) {
     return in_caps("transmit capabilities", wanted.caps, kAllCaps) &&
            in_caps("transmit op_flags", wanted.op_flags, kTransmitFlags) &&
            in_caps("transmit msg_order", wanted.msg_order, kMessageOrder) &&
-           in_caps("transmit comp_order", wanted.comp_order, FI_ORDER_NONE) &&
+           in_caps("transmit comp_order", wanted.comp_order, 0) &&
            at_most("inject_size", wanted.inject_size, TW_INJECT_SIZE) &&
            at_most("transmit size", wanted.size, kQueueSize) &&
            at_most("transmit iov_limit", wanted.iov_limit, TW_IOV_LIMIT) &&
@@ -80,7 +80,7 @@ bool receive_fits(const fi_rx_attr& wanted) {
     return in_caps("receive capabilities", wanted.caps, kAllCaps) &&
            in_caps("receive op_flags", wanted.op_flags, kReceiveFlags) &&
            in_caps("receive msg_order", wanted.msg_order, kMessageOrder) &&
-           in_caps("receive comp_order", wanted.comp_order, FI_ORDER_NONE) &&
+           in_caps("receive comp_order", wanted.comp_order, 0) &&
            at_most("receive size", wanted.size, kQueueSize) &&
            at_most("receive iov_limit", wanted.iov_limit, TW_IOV_LIMIT);
 }
@@ -220,13 +220,12 @@ void fill_endpoint(const fi_info* hints, fi_ep_type type, fi_info* info) {
 // Before 1.5 there were two modes; later a bit for each demand of a provider. We have none, unless
 // the application insists on the basic mode.
 int memory_mode(uint32_t version, const fi_info* hints) {
-    const int wanted = hints != nullptr && hints->domain_attr != nullptr
-                           ? hints->domain_attr->mr_mode
-                           : static_cast<int>(FI_MR_UNSPEC);
+    const int wanted =
+        hints != nullptr && hints->domain_attr != nullptr ? hints->domain_attr->mr_mode : 0;
     if (FI_VERSION_LT(version, FI_VERSION(1, 5))) {
-        return wanted == FI_MR_BASIC ? FI_MR_BASIC : FI_MR_SCALABLE;
+        return wanted == kBasicMemory ? kBasicMemory : kScalableMemory;
     }
-    return wanted == FI_MR_BASIC || wanted == FI_MR_SCALABLE ? wanted : 0;
+    return wanted == kBasicMemory || wanted == kScalableMemory ? wanted : 0;
 }
 
 void fill_domain(uint32_t version, const fi_info* hints, const port::Prospect& prospect,

@@ -35,8 +35,10 @@ class Connections : public testing::Test {
         fi_eq_attr attr{};
         attr.wait_obj = FI_WAIT_FD;
         require(fi_eq_open(fabric_, &attr, &eq_, nullptr), "fi_eq_open");
-        require(fi_domain(fabric_, info_.get(), &client_.domain, nullptr), "fi_domain");
         require(fi_passive_ep(fabric_, info_.get(), &pep_, nullptr), "fi_passive_ep");
+        // The first is the listener's, the second another one.
+        require(fi_domain(fabric_, info_.get(), &server_.domain, nullptr), "fi_domain");
+        require(fi_domain(fabric_, info_.get(), &client_.domain, nullptr), "fi_domain");
         EXPECT_EQ(fi_listen(pep_), -FI_ENOEQ);
         require(fi_pep_bind(pep_, &eq_->fid, 0), "fi_pep_bind");
         require(fi_listen(pep_), "fi_listen");
@@ -160,6 +162,37 @@ TEST_F(Connections, MessagesGoBothWaysAndThePeersKnowEachOther) {
     size_t small = 3;
     EXPECT_EQ(fi_getpeer(client_.ep, peer.data(), &small), -FI_ETOOSMALL);
     EXPECT_EQ(small, length);
+}
+
+TEST_F(Connections, ADomainOfARequestIsThatOfItsListener) {
+    fid_domain* domain = nullptr;
+    connect();
+    Entry entry{};
+    ASSERT_EQ(event(&entry), uint32_t{FI_CONNREQ});
+    const Info request(entry->info);
+    require(fi_domain(fabric_, request.get(), &domain, nullptr), "fi_domain");
+    EXPECT_EQ(domain, server_.domain);
+    EXPECT_EQ(fi_close(&domain->fid), 0);
+    require(fi_reject(pep_, request->handle, nullptr, 0), "fi_reject");
+    uint32_t type = 0;
+    EXPECT_EQ(fi_eq_sread(eq_, &type, entry.bytes, sizeof(entry.bytes), 20'000, 0), -FI_EAVAIL);
+}
+
+TEST_F(Connections, APassiveEndpointUsesTheDomainThatIsThere) {
+    fid_fabric* fabric = nullptr;
+    require(fi_fabric(info_->fabric_attr, &fabric, nullptr), "fi_fabric");
+    fid_domain* domain = nullptr;
+    require(fi_domain(fabric, info_.get(), &domain, nullptr), "fi_domain");
+    fid_pep* pep = nullptr;
+    require(fi_passive_ep(fabric, info_.get(), &pep, nullptr), "fi_passive_ep");
+    fid_ep* ep = nullptr;
+    require(fi_endpoint(domain, info_.get(), &ep, nullptr), "fi_endpoint");
+    // IP address and UDP port are one worker's.
+    EXPECT_EQ(name(&pep->fid).substr(0, 8), name(&ep->fid).substr(0, 8));
+    EXPECT_EQ(fi_close(&ep->fid), 0);
+    EXPECT_EQ(fi_close(&domain->fid), 0);
+    EXPECT_EQ(fi_close(&pep->fid), 0);
+    EXPECT_EQ(fi_close(&fabric->fid), 0);
 }
 
 TEST_F(Connections, ShutdownIsAnEventOfThePeer) {
