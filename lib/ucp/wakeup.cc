@@ -64,15 +64,19 @@ ucs_status_t Worker::arm() {
     if (const ucs_status_t status = wait_fd(&fd); status != UCS_OK) {
         return status;
     }
+    // Armed before and woken since, by whatever: the program is to look first.
+    pollfd woken{event_fd_, POLLIN, 0};
+    const bool was_woken = sleeps_ && ::poll(&woken, 1, 0) > 0;
+    sleeps_ = false;
     uint64_t count;
     ssize_t signals;
     do {
         signals = ::read(signal_fd_, &count, sizeof(count));
     } while (signals < 0 && errno == EINTR);
-    if (signals > 0) {
-        return UCS_ERR_BUSY;  // somebody signalled since the last time
-    }
     tw_progress(core_);
+    if (signals > 0 || was_woken) {
+        return UCS_ERR_BUSY;
+    }
     Done done;
     while (read(&done)) {
         deferred_.push_back(done);
