@@ -3,6 +3,7 @@
  * Layer-2 forwarding between pairs of ports, and tagged messages on the same queues of port 0.
  *
  *   l2fwd_tagged EAL-ARGUMENTS -- --ip ADDRESS [--peer ADDRESS] [--count N] [--wait]
+ *                                 [--zero-copy N]
  *
  * Each lcore polls one queue of every port and has a worker, which sees what came on port 0 first
  * (tw_worker_input). What is not the worker's goes on to the other port of the pair, as it came.
@@ -73,7 +74,8 @@ static uint16_t lane_count, port_count;
 static struct rte_mempool* pool;
 static struct tw_address own_address, peer_address;
 static bool has_peer, waits_for_peer;
-static uint64_t wanted; /* messages each way; 0: until the signal */
+static uint32_t zero_copy; /* messages of so many bytes leave from where they are; 0: never */
+static uint64_t wanted;    /* messages each way; 0: until the signal */
 static volatile sig_atomic_t interrupted;
 
 static const size_t sizes[] = {8, 200, 3000, LONGEST};
@@ -274,6 +276,17 @@ static void print_counts(bool last) {
     fflush(stdout);
 }
 
+/* Some of the counters of doc/api/memory.md. */
+static void print_large(const struct lane* lane) {
+    struct tw_stat stats[512];
+    const int count = tw_worker_stats(lane->worker, stats, 512);
+    printf("lane %u:", lane->queue);
+    for (int i = 0; i < count && i < 512; ++i)
+        if (strncmp(stats[i].name, "large_", 6) == 0 || strcmp(stats[i].name, "registrations") == 0)
+            printf(" %s %" PRIu64, stats[i].name, stats[i].value);
+    printf("\n");
+}
+
 static int turn(struct lane* lane) {
     return take_frames(lane) + tw_progress(lane->worker) + read_completions(lane);
 }
@@ -339,7 +352,10 @@ static void set_up_port(uint16_t port) {
         conf.rx_adv_conf.rss_conf.rss_hf =
             info.flow_type_rss_offloads & (RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP | RTE_ETH_RSS_TCP);
     }
-    conf.txmode.offloads = info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
+    /* With these the workers compute no checksums, and can send large messages without copying. */
+    conf.txmode.offloads =
+        info.tx_offload_capa & (RTE_ETH_TX_OFFLOAD_MULTI_SEGS | RTE_ETH_TX_OFFLOAD_IPV4_CKSUM |
+                                RTE_ETH_TX_OFFLOAD_UDP_CKSUM);
     need(rte_eth_dev_configure(port, lane_count, lane_count, &conf),
          "the port refuses a queue for each lcore (name fewer with -l)");
     need(rte_eth_dev_adjust_nb_rx_tx_desc(port, &rx, &tx), "no usable ring size");
@@ -381,6 +397,7 @@ static void set_up_lane(uint16_t number) {
     attr.address = own_address;
     attr.address.udp_port = UDP_PORT + number;
     attr.max_operations = 1024;
+    attr.zero_copy_bytes = zero_copy;
     need(tw_worker_open(&attr, &lane->worker), "the worker does not open");
     need(tw_av_open(lane->worker, &lane->av), "the address vector does not open");
     need(tw_cq_open(lane->worker, NULL, &lane->cq), "the completion queue does not open");
@@ -417,11 +434,10 @@ static void parse_address(const char* text, struct tw_address* address) {
 }
 
 static void parse(int argc, char** argv) {
-    static const struct option options[] = {{"ip", required_argument, NULL, 'i'},
-                                            {"peer", required_argument, NULL, 'p'},
-                                            {"count", required_argument, NULL, 'c'},
-                                            {"wait", no_argument, NULL, 'w'},
-                                            {0}};
+    static const struct option options[] = {
+        {"ip", required_argument, NULL, 'i'},        {"peer", required_argument, NULL, 'p'},
+        {"count", required_argument, NULL, 'c'},     {"wait", no_argument, NULL, 'w'},
+        {"zero-copy", required_argument, NULL, 'z'}, {0}};
     bool has_ip = false, wrong = false;
     for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         if (option == 'i') {
@@ -434,6 +450,8 @@ static void parse(int argc, char** argv) {
             char* end;
             wanted = strtoull(optarg, &end, 10);
             wrong |= *end != '\0' || end == optarg;
+        } else if (option == 'z') {
+            zero_copy = (uint32_t)strtoul(optarg, NULL, 10);
         } else if (option == 'w') {
             waits_for_peer = true;
         } else {
@@ -446,7 +464,9 @@ static void parse(int argc, char** argv) {
             "  --ip ADDRESS    of the workers, one for each lcore: UDP ports 4791, 4792 ...\n"
             "  --peer ADDRESS  where such a program runs: exchange messages with its workers\n"
             "  --count N       end after N messages each way with each worker (0: at Ctrl-C)\n"
-            "  --wait          forward from other ports once the peer's first message came\n",
+            "  --wait          forward from other ports once the peer's first message came\n"
+            "  --zero-copy N   send messages of N bytes and more without copying (not for "
+            "net_ring)\n",
             stderr);
         exit(2);
     }
@@ -483,6 +503,7 @@ int main(int argc, char** argv) {
     for (uint16_t number = 0; number < lane_count; ++number) {
         const struct lane* lane = &lanes[number];
         status |= lane->wrong != 0 || (wanted != 0 && !interrupted && lane->received < wanted);
+        print_large(lane);
         if (close_lane(&lanes[number]) != 0) {
             fprintf(stderr, "l2fwd_tagged: lane %u does not close: %s\n", number, tw_last_error());
             status = 1;

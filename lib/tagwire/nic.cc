@@ -21,4 +21,9 @@ uint16_t PortNic::tx_burst(rte_mbuf** packets, uint16_t count) noexcept {
     return rte_eth_tx_burst(port_, queue_, packets, count);
 }
 
+// A driver that cannot frees them with later bursts.
+void PortNic::reclaim() noexcept {
+    rte_eth_tx_done_cleanup(port_, queue_, 0);
+}
+
 }  // namespace tagwire

@@ -24,6 +24,7 @@ class PortNic final : public transport::PacketIo {
     PortNic(uint16_t port, uint16_t queue) : port_(port), queue_(queue) {}
     uint16_t rx_burst(rte_mbuf** packets, uint16_t count) noexcept override;
     uint16_t tx_burst(rte_mbuf** packets, uint16_t count) noexcept override;
+    void reclaim() noexcept override;
 
   private:
     uint16_t port_;
@@ -41,6 +42,11 @@ class UserNic final : public transport::PacketIo, public transport::Clock {
     uint16_t tx_burst(rte_mbuf** packets, uint16_t count) noexcept override {
         return nic_.tx_burst == nullptr ? port_.tx_burst(packets, count)
                                         : nic_.tx_burst(nic_.context, packets, count);
+    }
+    void reclaim() noexcept override {
+        if (nic_.tx_burst == nullptr) {
+            port_.reclaim();
+        }
     }
     uint64_t now_ns() noexcept override { return nic_.now_ns(nic_.context); }
 

@@ -10,6 +10,7 @@
 #include "lib/tagwire/connections.h"
 #include "lib/tagwire/context_index.h"
 #include "lib/tagwire/kind_handler.h"
+#include "lib/tagwire/loans.h"
 #include "lib/tagwire/lock.h"
 #include "lib/tagwire/memory.h"
 #include "lib/tagwire/nic.h"
@@ -138,6 +139,7 @@ class Worker {
     };
 
     uint32_t key_group(const Endpoint& endpoint, transport::PeerId peer) const;
+    int lend(const tw_worker_attr& attr, transport::TransportConfig* config);
     int make_transport(const tw_worker_attr& attr);
     PeerEntry& peer_entry(transport::PeerId peer) {
         if (peer < peers_.size() && peers_[peer].endpoint != nullptr) [[likely]] {
@@ -185,6 +187,7 @@ class Worker {
     // Cold from here on.
     std::unique_ptr<KindHandler> remote_memory_;
     std::vector<Endpoint*> endpoints_;
+    std::unique_ptr<Lending> lending_;
     std::unique_ptr<transport::PacketIo> port_;
     std::unique_ptr<UserNic> user_nic_;
     std::unique_ptr<TscClock> tsc_;

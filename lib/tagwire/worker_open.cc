@@ -15,7 +15,9 @@
 #include "lib/tagwire/attributes.h"
 #include "lib/tagwire/error.h"
 #include "lib/tagwire/guard.h"
+#include "lib/tagwire/port_memory.h"
 #include "lib/tagwire/worker.h"
+#include "lib/transport/log.h"
 
 namespace tagwire {
 namespace {
@@ -182,6 +184,34 @@ Worker::Worker(const tw_worker_attr& attr, uint64_t seed)
     }
 }
 
+// Sending from the program's memory, where it was asked for.
+int Worker::lend(const tw_worker_attr& attr, transport::TransportConfig* config) {
+    if (attr.zero_copy_bytes == 0) {
+        return 0;
+    }
+    const bool port = sends_to_port(attr);
+    const std::string obstacle = port ? why_not_lend(attr.port_id, attr.queue_id) : "";
+    if (!obstacle.empty()) {
+        return fail(ENOTSUP,
+                    "tw_worker_open: zero_copy_bytes is %u, but %s; change that, or leave "
+                    "zero_copy_bytes 0",
+                    attr.zero_copy_bytes, obstacle.c_str());
+    }
+    const char* reason = nullptr;
+    MemoryWatch* watch = port ? MemoryWatch::get(&reason) : nullptr;
+    if (port && watch == nullptr) {
+        TAGWIRE_LOG(WARNING, "large messages from memory that is not EAL's are copied: %s", reason);
+    }
+    std::unique_ptr<DeviceMemory> device;
+    if (port) {
+        device = PortMemory::of(attr.port_id);
+    }
+    lending_ = std::make_unique<Lending>(LoanBook::open(std::move(device), watch));
+    config->lender = lending_.get();
+    config->zero_copy_bytes = attr.zero_copy_bytes;
+    return 0;
+}
+
 int Worker::make_transport(const tw_worker_attr& attr) {
     transport::PacketIo* io = nullptr;
     transport::Clock* clock = nullptr;
@@ -211,6 +241,9 @@ int Worker::make_transport(const tw_worker_attr& attr) {
     config.incarnation = attr.random_seed;
     config.groups_records = true;
     config.nic_udp_checksum = sends_to_port(attr) && computes_udp_checksum(attr);
+    if (const int result = lend(attr, &config); result != 0) {
+        return result;
+    }
     std::string error;
     transport_ = transport::Transport::create(config, *io, *clock, &error);
     if (transport_ == nullptr) {

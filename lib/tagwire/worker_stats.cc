@@ -15,6 +15,9 @@ int Worker::stats(tw_stat* stats, int count) const {
             match += endpoint->match_counters();
         }
     }
+    const LoanCounters loans = lending_ != nullptr ? lending_->book().counters() : LoanCounters{};
+    const RegistrationCounters registered =
+        lending_ != nullptr ? lending_->book().registrations() : RegistrationCounters{};
     const tw_stat core[] = {
         {"sends_outstanding", sends_.in_use()},
         {"receives_outstanding", receives_.in_use()},
@@ -33,6 +36,14 @@ int Worker::stats(tw_stat* stats, int count) const {
         {"receives_blocked", counters_.blocked},
         {"send_errors", counters_.send_errors},
         {"receive_errors", counters_.receive_errors},
+        {"large_lent", loans.messages},
+        {"large_copied", loans.copied},
+        {"large_lent_now", lending_ != nullptr ? lending_->book().outstanding() : 0},
+        {"registration_hits", registered.hits},
+        {"registrations", registered.made},
+        {"registrations_evicted", registered.evicted},
+        {"registrations_invalidated", registered.invalidated},
+        {"registrations_refused", registered.refused},
     };
     int total = 0;
     const auto add = [&](const tw_stat& stat) {

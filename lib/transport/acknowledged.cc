@@ -165,6 +165,10 @@ void Engine::finish_markers(Session& s) noexcept {
 void Engine::finish_send(Session& s, SendOperation& operation, int status) noexcept {
     unlink_send(s, operation);
     operation.state.ended = true;
+    if (!operation.state.plain && operation.state.loan != nullptr &&
+        !settle_loan(s, operation, status)) [[unlikely]] {
+        return;
+    }
     Event event;
     event.type = EventType::kSendDone;
     event.status = status;

@@ -15,7 +15,7 @@ constexpr uint32_t kCloseTries = 4;
 }  // namespace
 
 bool Engine::quiesce() noexcept {
-    bool done = batch_count_ == 0;
+    bool done = batch_count_ == 0 && overdue_ == nullptr;
     for (PeerId id = 0; id < peers_; ++id) {
         Session& s = sessions_[id];
         if (s.state != SessionState::kClosed && s.state != SessionState::kClosing && !s.busy()) {

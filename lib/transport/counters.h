@@ -81,7 +81,8 @@ namespace tagwire::transport {
     X(peers_up)                                                                             \
     X(peers_down)                                                                           \
     X(peer_restarts)                                                                        \
-    X(clock_jumps)
+    X(clock_jumps)                                                                          \
+    X(loans_overdue) /* failed sends whose frames the NIC did not give back in time */
 
 enum class Counter : uint16_t {
 #define TAGWIRE_COUNTER(name) name,

@@ -110,7 +110,7 @@ Engine::Engine(const TransportConfig& config, PacketIo& io, Clock& clock)
       budget_(receive_units(config), config.max_peers),
       ready_(config.max_peers),
       acks_(config.max_peers),
-      timers_(config.max_peers),
+      timers_(config.max_peers + 1),
       config_(config),
       random_(config.random_seed),
       cookie_key_{random_.next(), random_.next()},

@@ -9,6 +9,7 @@
 //   loss.cc       something was lost         input.cc      frames that a pipeline received
 //   send.cc       the core sent a message; what goes out next
 //   frames.cc     a frame is built (frame_parts.h: the inlined steps of it)
+//   loans.cc      payload that leaves from where it is
 #pragma once
 
 #include <map>
@@ -203,6 +204,13 @@ class Engine final : public Transport {
     void finish_if_done(Session& s, SendOperation& operation) noexcept;
     void leave_transfers(Session& s, SendOperation& operation) noexcept;
 
+    // loans.cc
+    void borrow(const Session& s, SendOperation& operation) noexcept;
+    bool emit_lent(Session& s, TxSlot& slot, uint64_t psn) noexcept;
+    bool settle_loan(const Session& s, SendOperation& operation, int status) noexcept;
+    void settle_overdue() noexcept;
+    void end_overdue(SendOperation& operation) noexcept;
+
     // loss.cc
     void detect_losses(Session& s) noexcept;
     void mark_lost(Session& s, TxSlot& slot) noexcept;
@@ -237,7 +245,7 @@ class Engine final : public Transport {
     bool needs_announcement(const Session& s, uint32_t end) const noexcept;
     Step transmit_transfer(Session& s) noexcept;
     bool transmit_fragment(Session& s, SendOperation& operation, uint32_t end) noexcept;
-    bool emit_new(Session& s, const TxSlot& packet) noexcept;
+    bool emit_new(Session& s, const TxSlot& packet, bool lent = false) noexcept;
     void held_back(Session& s) noexcept;
     void begin_transfer(Session& s, SendOperation& operation) noexcept;
     TAGWIRE_HOT void transmit_acks() noexcept;
@@ -253,11 +261,14 @@ class Engine final : public Transport {
     void fill_template(Session& s, const wire::Mac& mac) noexcept;
     TAGWIRE_HOT uint8_t* begin_frame(Session& s, rte_mbuf* packet, wire::PacketType type,
                                      uint64_t psn, uint8_t flags) noexcept;
-    TAGWIRE_HOT void finish_frame(const Session& s, rte_mbuf* packet, const uint8_t* end) noexcept;
+    TAGWIRE_HOT void finish_frame(const Session& s, rte_mbuf* packet, const uint8_t* end,
+                                  const rte_mbuf* lent = nullptr) noexcept;
+    static uint8_t* write_fragment_header(uint8_t* at, const TxSlot& slot) noexcept;
+    static uint8_t* write_extension(uint8_t* at, const TxSlot& slot) noexcept;
     bool emit(Session& s, TxSlot& slot, uint64_t psn, uint8_t flags) noexcept;
     bool send_ack(Session& s) noexcept;
     void send_control(Session& s, wire::PacketType type, uint8_t flags) noexcept;
-    TAGWIRE_HOT void finish_udp(rte_mbuf* packet) noexcept;
+    TAGWIRE_HOT void finish_udp(rte_mbuf* packet, const rte_mbuf* lent = nullptr) noexcept;
     wire::FrameHeader* begin_reply(rte_mbuf** packet, const wire::FrameView& to,
                                    wire::PacketType type) noexcept;
     void finish_reply(rte_mbuf* packet, uint32_t extension) noexcept;
@@ -324,11 +335,14 @@ class Engine final : public Transport {
     }
     void start_watch(Session& s) noexcept;
     void wake(Session& s, uint64_t time) noexcept { timers_.schedule(s.id, time); }
+    // The timer behind those of the sessions.
+    uint32_t overdue_timer() const noexcept { return config_.max_peers; }
 
     static constexpr uint16_t kBurst = 32;
     static constexpr uint32_t kRxBursts = 4;  // per poll
     static constexpr uint32_t kTxBatch = 64;
     static constexpr uint64_t kNever = TimerHeap::kNever;
+    static constexpr uint64_t kReclaimNs = 100'000;  // between looks at overdue frames
 
     // --- hot ---
     PacketIo& io_;
@@ -359,6 +373,7 @@ class Engine final : public Transport {
     std::vector<rte_mbuf*> looped_scratch_;
     bool loop_pool_known_ = false;
     TimerHeap timers_;
+    SendOperation* overdue_ = nullptr;  // ended in an error, and the NIC has frames of theirs
     Counters counters_;
 
     // --- cold ---

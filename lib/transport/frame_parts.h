@@ -91,8 +91,8 @@ inline uint8_t* Engine::begin_frame(Session& s, rte_mbuf* packet, wire::PacketTy
     return reinterpret_cast<uint8_t*>(frame + 1);
 }
 
-// The checksum, or what the NIC needs to compute it.
-inline void Engine::finish_udp(rte_mbuf* packet) noexcept {
+// The checksum, or what the NIC needs to compute it. `lent`: the segment behind this one.
+inline void Engine::finish_udp(rte_mbuf* packet, const rte_mbuf* lent) noexcept {
     auto* frame = rte_pktmbuf_mtod(packet, wire::FrameHeader*);
     if (config_.nic_udp_checksum) {
         packet->ol_flags |= RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_UDP_CKSUM;
@@ -100,22 +100,28 @@ inline void Engine::finish_udp(rte_mbuf* packet) noexcept {
         packet->l3_len = sizeof(frame->ip);
         frame->udp.checksum = wire::be16::from_raw(
             wire::checksum_fold(wire::pseudo_header_sum(frame->ip, frame->udp.length)));
-    } else {
+    } else if (lent == nullptr) {
         frame->udp.checksum = wire::be16::from_raw(wire::udp_checksum(frame->ip, frame->udp));
+    } else {
+        frame->udp.checksum = wire::be16::from_raw(wire::udp_checksum(
+            frame->ip, frame->udp, packet->data_len - sizeof(frame->ethernet) - sizeof(frame->ip),
+            rte_pktmbuf_mtod(lent, const uint8_t*), lent->data_len));
     }
 }
 
-inline void Engine::finish_frame(const Session& s, rte_mbuf* packet, const uint8_t* end) noexcept {
+inline void Engine::finish_frame(const Session& s, rte_mbuf* packet, const uint8_t* end,
+                                 const rte_mbuf* lent) noexcept {
     auto* frame = rte_pktmbuf_mtod(packet, wire::FrameHeader*);
-    const auto length = static_cast<uint32_t>(end - reinterpret_cast<const uint8_t*>(frame));
+    const auto own = static_cast<uint32_t>(end - reinterpret_cast<const uint8_t*>(frame));
+    const uint32_t length = own + (lent != nullptr ? lent->data_len : 0u);
     const wire::be16 ip_length = static_cast<uint16_t>(length - sizeof(frame->ethernet));
     frame->ip.total_length = ip_length;
     frame->ip.checksum = wire::be16::from_raw(
         static_cast<uint16_t>(~wire::checksum_fold(uint64_t{s.ip_sum} + ip_length.raw())));
     frame->udp.length = static_cast<uint16_t>(length - sizeof(frame->ethernet) - sizeof(frame->ip));
-    packet->data_len = static_cast<uint16_t>(length);
+    packet->data_len = static_cast<uint16_t>(own);
     packet->pkt_len = length;
-    finish_udp(packet);
+    finish_udp(packet, lent);
 }
 
 }  // namespace tagwire::transport

@@ -40,55 +40,6 @@ uint8_t* write_operation(uint8_t* at, const SendOperation& operation) noexcept {
     return at + length;
 }
 
-uint8_t* write_extension(uint8_t* at, const TxSlot& slot) noexcept {
-    switch (slot.type) {
-        case wire::PacketType::kMessages: {
-            *reinterpret_cast<wire::MessagesHeader*>(at) = {slot.message_id};
-            at += sizeof(wire::MessagesHeader);
-            const SendOperation* operation = slot.operation;
-            for (uint32_t left = slot.count; left > 0; --left) {
-                at = write_record(at, *operation);
-                operation = operation->state.next;
-            }
-            return at;
-        }
-        case wire::PacketType::kOperations: {
-            *reinterpret_cast<wire::MessagesHeader*>(at) = {slot.message_id};
-            at += sizeof(wire::MessagesHeader);
-            const SendOperation* operation = slot.operation;
-            for (uint32_t left = slot.count; left > 0; --left) {
-                at = write_operation(at, *operation);
-                operation = operation->state.next;
-            }
-            return at;
-        }
-        case wire::PacketType::kFirst: {
-            const MessageHeader& header = slot.operation->header;
-            const auto flags = static_cast<uint16_t>(
-                static_cast<uint16_t>(header.kind) |
-                ((header.flags & kHasData) != 0 ? wire::kFirstHasData : 0) |
-                ((header.flags & kWantsMatchNote) != 0 ? wire::kFirstWantsMatchNote : 0) |
-                ((header.flags & kWantsDeliveryNote) != 0 ? wire::kFirstWantsDeliveryNote : 0) |
-                (slot.operation->state.announces ? wire::kFirstAnnounces : 0));
-            *reinterpret_cast<wire::FirstHeader*>(at) = {slot.message_id,
-                                                         static_cast<uint32_t>(header.length),
-                                                         flags, header.tag, header.data};
-            at += sizeof(wire::FirstHeader);
-            break;
-        }
-        case wire::PacketType::kFragment:
-            *reinterpret_cast<wire::FragmentHeader*>(at) = {slot.message_id, slot.offset};
-            at += sizeof(wire::FragmentHeader);
-            break;
-        default:
-            *reinterpret_cast<wire::GrantHeader*>(at) = {slot.message_id, slot.offset, slot.length,
-                                                         slot.grant_flags};
-            return at + sizeof(wire::GrantHeader);
-    }
-    gather(slot.operation->iov, slot.offset, at, slot.length);
-    return at + slot.length;
-}
-
 }  // namespace
 
 // The next receive() takes it.
@@ -136,6 +87,58 @@ void Engine::promise_credit(Session& s, uint32_t promised) noexcept {
     const uint32_t more = budget_.promise(s.committed, promised);
     s.eager_allowed += more;
     s.credit_low = promised + more < kLow;
+}
+
+// Of a first or later fragment.
+uint8_t* Engine::write_fragment_header(uint8_t* at, const TxSlot& slot) noexcept {
+    if (slot.type == wire::PacketType::kFragment) {
+        *reinterpret_cast<wire::FragmentHeader*>(at) = {slot.message_id, slot.offset};
+        return at + sizeof(wire::FragmentHeader);
+    }
+    const MessageHeader& header = slot.operation->header;
+    const auto flags = static_cast<uint16_t>(
+        static_cast<uint16_t>(header.kind) |
+        ((header.flags & kHasData) != 0 ? wire::kFirstHasData : 0) |
+        ((header.flags & kWantsMatchNote) != 0 ? wire::kFirstWantsMatchNote : 0) |
+        ((header.flags & kWantsDeliveryNote) != 0 ? wire::kFirstWantsDeliveryNote : 0) |
+        (slot.operation->state.announces ? wire::kFirstAnnounces : 0));
+    *reinterpret_cast<wire::FirstHeader*>(at) = {
+        slot.message_id, static_cast<uint32_t>(header.length), flags, header.tag, header.data};
+    return at + sizeof(wire::FirstHeader);
+}
+
+uint8_t* Engine::write_extension(uint8_t* at, const TxSlot& slot) noexcept {
+    switch (slot.type) {
+        case wire::PacketType::kMessages: {
+            *reinterpret_cast<wire::MessagesHeader*>(at) = {slot.message_id};
+            at += sizeof(wire::MessagesHeader);
+            const SendOperation* operation = slot.operation;
+            for (uint32_t left = slot.count; left > 0; --left) {
+                at = write_record(at, *operation);
+                operation = operation->state.next;
+            }
+            return at;
+        }
+        case wire::PacketType::kOperations: {
+            *reinterpret_cast<wire::MessagesHeader*>(at) = {slot.message_id};
+            at += sizeof(wire::MessagesHeader);
+            const SendOperation* operation = slot.operation;
+            for (uint32_t left = slot.count; left > 0; --left) {
+                at = write_operation(at, *operation);
+                operation = operation->state.next;
+            }
+            return at;
+        }
+        case wire::PacketType::kFirst:
+        case wire::PacketType::kFragment:
+            at = write_fragment_header(at, slot);
+            gather(slot.operation->iov, slot.offset, at, slot.length);
+            return at + slot.length;
+        default:
+            *reinterpret_cast<wire::GrantHeader*>(at) = {slot.message_id, slot.offset, slot.length,
+                                                         slot.grant_flags};
+            return at + sizeof(wire::GrantHeader);
+    }
 }
 
 bool Engine::emit(Session& s, TxSlot& slot, uint64_t psn, uint8_t flags) noexcept {

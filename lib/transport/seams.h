@@ -20,6 +20,9 @@ class PacketIo {
     // Hands over up to `count` frames; returns how many were taken. The caller
     // keeps the others. A taken frame is freed by the NIC.
     virtual uint16_t tx_burst(rte_mbuf** packets, uint16_t count) noexcept = 0;
+
+    // Frees what has been sent, now rather than with a later burst.
+    virtual void reclaim() noexcept {}
 };
 
 class Clock {

@@ -343,6 +343,9 @@ Engine::Step Engine::transmit_eager_part(Session& s, SendOperation& operation) n
     // Little credit: it is kept for the beginnings of later messages, which a receive may
     // wait for. This one's rest is fetched when it was matched.
     state.announces = state.announces || (state.sent == 0 && needs_announcement(s, end));
+    if (config_.lender != nullptr && state.sent == 0) {
+        borrow(s, operation);
+    }
     if (!transmit_fragment(s, operation, end)) {
         return Step::kNoBuffer;
     }
@@ -394,7 +397,7 @@ bool Engine::transmit_fragment(Session& s, SendOperation& operation, uint32_t en
     packet.message_id = state.message_id;
     packet.offset = state.sent;
     packet.length = static_cast<uint16_t>(std::min(room, end - state.sent));
-    if (!emit_new(s, packet)) {
+    if (!emit_new(s, packet, state.loan != nullptr)) {
         return false;
     }
     state.sent += packet.length;
@@ -402,11 +405,11 @@ bool Engine::transmit_fragment(Session& s, SendOperation& operation, uint32_t en
     return true;
 }
 
-bool Engine::emit_new(Session& s, const TxSlot& packet) noexcept {
+bool Engine::emit_new(Session& s, const TxSlot& packet, bool lent) noexcept {
     TxSlot& slot = s.slot(s.next_psn);
     slot = packet;
     slot.state = SlotState::kInFlight;
-    if (!emit(s, slot, s.next_psn, 0)) {
+    if (!(lent ? emit_lent(s, slot, s.next_psn) : emit(s, slot, s.next_psn, 0))) {
         slot.state = SlotState::kFree;
         return false;
     }

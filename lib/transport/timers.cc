@@ -10,7 +10,8 @@ namespace tagwire::transport {
 void Engine::run_timers() noexcept {
     while (timers_.next() <= now_)
         [[unlikely]] {
-            session_timer(sessions_[timers_.pop()]);
+            const uint32_t timer = timers_.pop();
+            timer == overdue_timer() ? settle_overdue() : session_timer(sessions_[timer]);
         }
 }
 

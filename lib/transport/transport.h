@@ -25,9 +25,12 @@
 #include "lib/wire/packet.h"
 
 struct rte_mbuf;
+struct rte_mbuf_ext_shared_info;
 struct rte_mempool;
 
 namespace tagwire::transport {
+
+class Lender;
 
 // Index of a remote endpoint as seen from one local endpoint. Stable over the
 // peer's restarts; never reused while the Transport lives.
@@ -83,6 +86,7 @@ struct SendOperation {
         // From here on: of those that are not plain.
         bool ended;        // its kSendDone is on the way, or was
         bool announces;    // all but its first packet waits for a grant
+        bool asked_loan;   // of its memory, once
         uint8_t awaited;   // wire::GrantFlags that must come before it is done, or kAnswer
         uint16_t refusal;  // errno with which the receiver refused it
         PeerId peer;
@@ -90,8 +94,12 @@ struct SendOperation {
         uint32_t granted;  // bytes that the receiver allows
         uint32_t end;      // bytes to send in all; less than the length if the receiver wants less
         uint32_t unacked_packets;
-        SendOperation* next_transfer;
+        union {
+            SendOperation* next_transfer;
+            uint64_t overdue_ns;  // ended: it waits for the NIC until then
+        };
         SendOperation* next_indexed;
+        rte_mbuf_ext_shared_info* loan;  // the payload leaves from where it is
     } state;
     static constexpr uint8_t kAnswer = 1u << 7;
 };
@@ -153,6 +161,10 @@ struct TransportConfig {
     MacAddress mac;
     uint16_t mtu = 1500;                 // bytes of the IP packet; agreed with each peer
     rte_mempool* packet_pool = nullptr;  // frames to send; data room >= mtu + 14 + headroom
+    // Messages of one buffer and so many bytes leave from their memory when the lender has it: in
+    // frames of two segments. nullptr: all are copied.
+    Lender* lender = nullptr;
+    uint64_t zero_copy_bytes = 64 * 1024;
     uint32_t max_peers = 1024;
     uint32_t max_incoming_messages =
         65536;                          // announced or on the way, all peers; at least 2 per peer

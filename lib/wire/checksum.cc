@@ -38,13 +38,27 @@ uint64_t checksum_add(uint64_t sum, const void* data, size_t length) noexcept {
     return sum;
 }
 
-uint16_t udp_checksum(const Ipv4Header& ip, const UdpHeader& udp) noexcept {
-    const uint16_t length = udp.length;
-    uint64_t sum = checksum_add(pseudo_header_sum(ip, length), &udp, length);
+namespace {
+
+// Of a sum with the field that is there now.
+inline uint16_t checksum_of(uint64_t sum, const UdpHeader& udp) noexcept {
     sum = add_with_carry(sum,
                          static_cast<uint16_t>(~udp.checksum.raw()));  // take the field out again
     const auto result = static_cast<uint16_t>(~checksum_fold(sum));
     return result == 0 ? 0xffff : result;
+}
+
+}  // namespace
+
+uint16_t udp_checksum(const Ipv4Header& ip, const UdpHeader& udp) noexcept {
+    const uint16_t length = udp.length;
+    return checksum_of(checksum_add(pseudo_header_sum(ip, length), &udp, length), udp);
+}
+
+uint16_t udp_checksum(const Ipv4Header& ip, const UdpHeader& udp, size_t first, const void* rest,
+                      size_t length) noexcept {
+    const uint64_t sum = checksum_add(pseudo_header_sum(ip, udp.length), &udp, first);
+    return checksum_of(checksum_add(sum, rest, length), udp);
 }
 
 bool udp_checksum_ok(const Ipv4Header& ip, const UdpHeader& udp) noexcept {

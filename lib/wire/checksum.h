@@ -47,6 +47,9 @@ inline uint64_t pseudo_header_sum(const Ipv4Header& ip, uint16_t udp_length) noe
 // What belongs into (or was found in) the checksum field. Never 0: that would
 // mean "none" (RFC 768), which this protocol does not accept.
 uint16_t udp_checksum(const Ipv4Header& ip, const UdpHeader& udp) noexcept;
+// The same of a packet in two pieces: an even number of bytes with the header, and the rest.
+uint16_t udp_checksum(const Ipv4Header& ip, const UdpHeader& udp, size_t first, const void* rest,
+                      size_t length) noexcept;
 bool udp_checksum_ok(const Ipv4Header& ip, const UdpHeader& udp) noexcept;
 
 }  // namespace tagwire::wire

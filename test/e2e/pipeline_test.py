@@ -114,9 +114,9 @@ class Pipeline(PeersTest):
                 self.fail("\n".join(p.finish(1).text for p in programs))
             time.sleep(0.1)
 
-    def bit_for_bit(self, cores):
+    def bit_for_bit(self, cores, *options):
         frames_a, frames_b = foreign_frames(400, 3), foreign_frames(400, 7)
-        a, b = self.both(frames_a, frames_b, "--wait", cores=cores)
+        a, b = self.both(frames_a, frames_b, "--wait", *options, cores=cores)
         # Each forwards its own file's frames and the other's.
         expected = len(frames_a) + len(frames_b)
         self.wait_until(lambda: all(counts(p.output())["forwarded"] >= expected and
@@ -127,6 +127,9 @@ class Pipeline(PeersTest):
             result = self.assert_ended_right(program)
             last = counts(result.output)
             self.assertEqual((last["dropped"], last["wrong"]), (0, 0), result.text)
+            # Where the kernel tells of unmapped memory they are lent, else copied.
+            large = [int(number) for number in re.findall(r"large_(?:lent|copied) (\d+)", result.output)]
+            (self.assertGreater if options else self.assertEqual)(sum(large), 0, result.text)
         for name, sent in (("b", frames_a), ("a", frames_b)):
             queues = [read_pcap(self.path(f"{name}-out{queue}.pcap")) for queue in range(len(cores.split(",")))]
             # The other worker's announcement of its address goes to everybody, so it is here too.
@@ -142,6 +145,9 @@ class Pipeline(PeersTest):
 
     def test_two_queues(self):
         self.bit_for_bit("0,1")
+
+    def test_with_large_messages_from_where_they_are(self):
+        self.bit_for_bit("0", "--zero-copy", "20000")
 
     def test_it_ends_after_a_count(self):
         for program in self.both([], [], "--count", "60", cores="0,1"):

@@ -21,6 +21,9 @@ void SimPeer::start() {
     if (options_.pipeline) {
         nic.rx_burst = nullptr;
     }
+    if (options_.tx_burst != nullptr) {
+        nic.tx_burst = options_.tx_burst;
+    }
     tw_worker_attr attr;
     tw_worker_attr_init(&attr);
     attr.nic = &nic;
@@ -32,6 +35,7 @@ void SimPeer::start() {
     attr.max_operations = options_.max_operations;
     attr.peer_timeout_ms = options_.peer_timeout_ms;
     attr.unexpected_bytes = options_.unexpected_bytes;
+    attr.zero_copy_bytes = options_.zero_copy_bytes;
     attr.random_seed = 1000 * ++life_ + node_.index() + 1;
     ASSERT_EQ(tw_worker_open(&attr, &worker), 0) << tw_last_error();
     const tw_cq_attr cq_attr{sizeof(tw_cq_attr), options_.cq_entries};

@@ -28,6 +28,9 @@ struct PeerOptions {
     std::string auth_key;
     // The program is a pipeline that polls the node itself; what it is given back is in `foreign`.
     bool pipeline = false;
+    uint32_t zero_copy_bytes = 0;
+    // Instead of the node's, with the node as context.
+    uint16_t (*tx_burst)(void*, rte_mbuf**, uint16_t) = nullptr;
 };
 
 class SimPeer {

@@ -311,6 +311,17 @@ TEST(Checksum, is_the_same_word_by_word_for_every_length) {
     }
 }
 
+TEST(Checksum, of_a_packet_in_two_pieces_is_that_of_the_whole) {
+    Builder whole(PacketType::kProbe, std::vector<uint8_t>(101, 0x7b));
+    const FrameHeader& h = whole.header();
+    const auto* udp = reinterpret_cast<const uint8_t*>(&h.udp);
+    const size_t length = h.udp.length;
+    for (size_t first = sizeof(UdpHeader); first <= length; first += 2) {
+        EXPECT_EQ(udp_checksum(h.ip, h.udp, first, udp + first, length - first),
+                  udp_checksum(h.ip, h.udp));
+    }
+}
+
 TEST(Names, cover_every_value) {
     for (uint8_t i = 0; i < kRejects; ++i) {
         EXPECT_STRNE(name(static_cast<Reject>(i)), "?");

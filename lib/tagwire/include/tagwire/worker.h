@@ -50,6 +50,9 @@ struct tw_worker_attr {
     uint32_t peer_timeout_ms;  /* silence after which a peer is dead; 0: 10000 */
     uint64_t random_seed;      /* 0: the system's randomness. Tests only. */
     uint32_t threading;        /* enum tw_threading */
+    /* Sends of so many bytes leave from where they are; the port must be one that sends in order
+     * and by DMA (doc/api/memory.md). 0: every payload is copied. */
+    uint32_t zero_copy_bytes;
 };
 
 void tw_worker_attr_init(struct tw_worker_attr* attr);
