@@ -43,6 +43,11 @@ Connection::~Connection() {
     if (request_ != nullptr) {  // opening the endpoint failed after all
         request_->state = tw_request::State::kWaiting;
     }
+    for (const PeerId held : {path_, peer_}) {
+        if (held != transport::kNoPeer) {
+            endpoint_.worker().transport().release_peer(held);
+        }
+    }
     EventQueue::remove(open_event_);
     EventQueue::remove(end_event_);
     if (eq_ != nullptr) {
@@ -116,6 +121,7 @@ int Connection::connect(const tw_address& address, const void* param, size_t len
     const uint64_t id = connections().new_id();
     if (const int error = connections().send(open_, path, ConnectionMessage::kRequest, id, true);
         error != 0) {
+        transport.release_peer(path);
         return refuse(-error,
                       "tw_connect: an earlier connection closes; call tw_progress and try "
                       "again");
@@ -151,6 +157,7 @@ int Connection::accept(const void* param, size_t length) {
     if (const int error =
             connections().send(open_, peer, ConnectionMessage::kAccept, request_->id, true);
         error != 0) {
+        transport.release_peer(peer);
         return refuse(-error,
                       "tw_accept: an earlier connection closes; call tw_progress and try again");
     }
@@ -256,13 +263,14 @@ bool Connection::arrived(ConnectionMessage type, IncomingMessage& message, PeerI
     }
     switch (type) {
         case ConnectionMessage::kAccept: {
-            const transport::Transport& transport = endpoint_.worker().transport();
+            transport::Transport& transport = endpoint_.worker().transport();
             const transport::EndpointAddress& from = transport.address_of(peer);
             const transport::EndpointAddress& asked = transport.address_of(path_);
             if (state_ != State::kConnecting || from.ip != asked.ip ||
                 from.udp_port != asked.udp_port || !connections().take(message, answer_)) {
                 return false;
             }
+            transport.hold_peer(peer);
             attach(peer);
             connected();
             return true;

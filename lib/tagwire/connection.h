@@ -74,6 +74,7 @@ class Connection {
     State state_ = State::kIdle;
     bool peer_ended_ = false;
     uint64_t id_ = 0;
+    // Held.
     transport::PeerId path_ = transport::kNoPeer;  // of a REQUEST
     transport::PeerId peer_ = transport::kNoPeer;
     CmParam answer_;  // the peer's, with ACCEPT or REJECT

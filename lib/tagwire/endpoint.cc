@@ -254,6 +254,18 @@ int Endpoint::get_option(int option, void* value, size_t* size) const {
     return 0;
 }
 
+// What open_peer() held. A connection holds its own.
+void Endpoint::release_peers() noexcept {
+    if (connection_ == nullptr) {
+        for (const transport::PeerId peer : peers_) {
+            if (peer != transport::kNoPeer) {
+                worker_.transport().release_peer(peer);
+            }
+        }
+    }
+    peers_.clear();
+}
+
 int Endpoint::close_busy() const {
     return refuse(
         EBUSY,
@@ -277,6 +289,7 @@ int Endpoint::close() {
         }
         abandon_receives(ECANCELED);
     }
+    release_peers();
     worker_.counters().closed += match_counters();
     worker_.remove_endpoint(number_);
     if (av_ != nullptr) {

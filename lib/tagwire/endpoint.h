@@ -139,6 +139,7 @@ class Endpoint {
 
     // endpoint.cc
     int close_busy() const;
+    void release_peers() noexcept;
     void abandon_receives(int error);
     void abandon_messages();
 

@@ -86,6 +86,7 @@ bool PassiveEndpoint::requested(transport::IncomingMessage& message, PeerId peer
     free->state = State::kWaiting;
     free->dead = false;
     free->peer = peer;
+    worker_.transport().hold_peer(peer);
     free->id = id;
     free->event.event = TW_CONNREQ;
     eq_.push(free->event);
@@ -159,7 +160,18 @@ void tw_request::reject() noexcept {
     const bool sent =
         !dead && pep->worker().connections().send(
                      reply, peer, tagwire::wire::ConnectionMessage::kReject, id, false) == 0;
-    state = sent ? State::kRejecting : State::kFree;
+    if (sent) {
+        state = State::kRejecting;
+    } else {
+        release();
+    }
+}
+
+void tw_request::release() noexcept {
+    if (state != State::kFree) {
+        state = State::kFree;
+        pep->worker().transport().release_peer(peer);
+    }
 }
 
 using namespace tagwire;

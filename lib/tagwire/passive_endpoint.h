@@ -58,13 +58,13 @@ struct tw_request {
 
     const tagwire::transport::EndpointAddress& client() const noexcept;
     void reject() noexcept;  // with reply.param; frees it when that has gone
-    void reject_sent() noexcept { state = State::kFree; }
-    void release() noexcept { state = State::kFree; }
+    void reject_sent() noexcept { release(); }
+    void release() noexcept;
 
     tw_pep* pep = nullptr;
     State state = State::kFree;
-    bool dead = false;  // the peer is gone
-    tagwire::transport::PeerId peer = tagwire::transport::kNoPeer;
+    bool dead = false;                                              // the peer is gone
+    tagwire::transport::PeerId peer = tagwire::transport::kNoPeer;  // held unless it is free
     uint64_t id = 0;
     tagwire::CmParam param;
     tagwire::CmSend reply;

@@ -148,7 +148,7 @@ int Endpoint::open_peer(tw_addr address, PeerId* peer) noexcept {
         return fail(-error, "no session to %s: %s%s", transport::format(remote->address).c_str(),
                     tw_strerror(error), error == -ENOSPC ? " (max_peers)" : "");
     }
-    peers_[address] = *peer;
+    peers_[address] = *peer;  // held until the address or the endpoint goes
     return 0;
 }
 
@@ -170,7 +170,8 @@ bool Endpoint::is_busy(tw_addr address) const {
 }
 
 void Endpoint::forget_address(tw_addr address) {
-    if (address < peers_.size()) {
+    if (address < peers_.size() && peers_[address] != transport::kNoPeer) {
+        worker_.transport().release_peer(peers_[address]);
         peers_[address] = transport::kNoPeer;
     }
 }

@@ -75,7 +75,8 @@ void Worker::handle(const Event& event) {
             connections_.peer_down(event.peer, event.status);
             break;
         case EventType::kPeerUp:
-            break;  // the transport ends each operation with an event of its own, and counts
+            forget_peer(event.peer);  // the PeerId may have been another peer's
+            break;
     }
 }
 

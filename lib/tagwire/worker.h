@@ -119,7 +119,7 @@ class Worker {
     uint32_t key_group_of(transport::PeerId peer) { return peer_entry(peer).key_group; }
     void forget_address(const AddressVector& av, tw_addr address);
     void forget_key_groups();
-    // Its messages are for no endpoint here until new_peer_entry() says so.
+    // What is known of it is looked up anew.
     void forget_peer(transport::PeerId peer) noexcept {
         if (peer < peers_.size()) {
             peers_[peer] = {};

@@ -50,8 +50,23 @@ const wire::Mac* Engine::find_mac(wire::be32 ip) const noexcept {
     return fresh ? &found->second.mac : nullptr;
 }
 
+// A cache: what is missing is asked for again. So it need not hold more than the peers have,
+// however many stations come and go, or somebody makes up.
+Engine::Neighbour& Engine::neighbour_of(wire::be32 ip) noexcept {
+    const size_t limit = 2 * size_t{config_.max_peers} + 64;
+    if (neighbours_.size() >= limit && !neighbours_.contains(ip.raw())) {
+        std::erase_if(neighbours_, [this](const auto& entry) {
+            return now_ - entry.second.learned_ns >= kExpiryNs;
+        });
+        if (neighbours_.size() >= limit) {
+            neighbours_.clear();
+        }
+    }
+    return neighbours_[ip.raw()];
+}
+
 void Engine::request_mac(wire::be32 ip) noexcept {
-    Neighbour& neighbour = neighbours_[ip.raw()];
+    Neighbour& neighbour = neighbour_of(ip);
     // Many sessions to one host ask once.
     if (neighbour.requested_ns == 0 || now_ - neighbour.requested_ns >= kRetryNs / 2) {
         neighbour.requested_ns = now_;
@@ -118,7 +133,7 @@ Counter Engine::receive_arp(const wire::FrameView& view) noexcept {
 }
 
 void Engine::learn_mac(wire::be32 ip, const wire::Mac& mac) noexcept {
-    Neighbour& neighbour = neighbours_[ip.raw()];
+    Neighbour& neighbour = neighbour_of(ip);
     neighbour.mac = mac;
     neighbour.learned_ns = now_;
     neighbour.known = true;

@@ -115,6 +115,7 @@ void Engine::end_session(Session& s, int status) noexcept {
         s.up = false;
     }
     report(EventType::kPeerDown, s, status);
+    may_retire(s);
 }
 
 void Engine::fail_sends(Session& s, int status) noexcept {

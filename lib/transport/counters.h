@@ -42,6 +42,7 @@ namespace tagwire::transport {
     X(drop_cookie)          /* absent is fine, wrong or expired is not */           \
     X(drop_stale_handshake) /* answer to nothing that is under way */               \
     X(drop_refused)         /* hello that was refused */                            \
+    X(drop_hello_early)     /* a place for the peer is about to become free */      \
     X(drop_refused_key)     /* hello with a wrong authorization key */              \
     X(drop_foreign_reset)                                                           \
     X(drop_arp_not_for_us)                                                          \
@@ -81,6 +82,8 @@ namespace tagwire::transport {
     X(peers_up)                                                                             \
     X(peers_down)                                                                           \
     X(peer_restarts)                                                                        \
+    X(peers_forgotten)      /* whose places are free for others */                          \
+    X(idle_sessions_closed) /* because few places were left */                              \
     X(clock_jumps)                                                                          \
     X(loans_overdue) /* failed sends whose frames the NIC did not give back in time */
 

@@ -14,12 +14,6 @@
 namespace tagwire::transport {
 namespace {
 
-uint64_t host_key(const EndpointAddress& address) noexcept {
-    uint32_t ip;
-    std::memcpy(&ip, address.ip.data(), sizeof(ip));
-    return uint64_t{ip} << 16 | address.udp_port;
-}
-
 uint32_t receive_units(const TransportConfig& config) noexcept {
     return static_cast<uint32_t>(
         std::min<uint64_t>(config.max_incoming_messages, config.held_bytes_limit / config.mtu));
@@ -110,12 +104,13 @@ Engine::Engine(const TransportConfig& config, PacketIo& io, Clock& clock)
       budget_(receive_units(config), config.max_peers),
       ready_(config.max_peers),
       acks_(config.max_peers),
-      timers_(config.max_peers + 1),
+      timers_(config.max_peers + 2),
       config_(config),
       random_(config.random_seed),
       cookie_key_{random_.next(), random_.next()},
       incarnation_(config.incarnation != 0 ? config.incarnation : random_.next()),
-      max_window_(config.send_window_packets) {
+      max_window_(config.send_window_packets),
+      retiring_(config.max_peers) {
     decode_.mac = config.mac.bytes;
     std::memcpy(&decode_.ip, config.local.ip.data(), sizeof(decode_.ip));
     decode_.udp_port = config.local.udp_port;
@@ -173,20 +168,35 @@ int Engine::open_peer(uint16_t local_endpoint, const EndpointAddress& remote, Ke
         !endpoints_.contains(local_endpoint)) {
         return -EINVAL;
     }
+    if (places_left() == 0) {
+        retire_now();
+    }
+    const int error = add_peer(local_endpoint, remote, key, peer);
+    if (error == 0) {
+        hold_peer(*peer);
+    }
+    return error;
+}
+
+int Engine::add_peer(uint16_t local_endpoint, const EndpointAddress& remote, KeyDigest key,
+                     PeerId* peer) {
     const PeerId known = find_peer(local_endpoint, remote, key);
     if (known != kNoPeer) {
         *peer = known;
         return 0;
     }
-    if (peers_ == config_.max_peers) {
+    const PeerId id = take_place();
+    if (id == kNoPeer) {
         return -ENOSPC;
     }
-    const PeerId id = peers_++;
     Session& s = sessions_[id];
     s.id = id;
     s.remote = remote;
     s.local_endpoint = local_endpoint;
     s.key = key;
+    s.generation = forgotten_;
+    s.held_peak = 0;
+    s.heard_ns = 0;
     s.loopback = remote.ip == config_.local.ip && remote.udp_port == config_.local.udp_port;
     s.loss_deadline = s.reorder_deadline = s.persist_deadline = s.keepalive_deadline = kNever;
     peer_index_[{host_key(remote), uint32_t{local_endpoint} << 16 | remote.endpoint, key}] = id;

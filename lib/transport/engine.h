@@ -10,6 +10,7 @@
 //   send.cc       the core sent a message; what goes out next
 //   frames.cc     a frame is built (frame_parts.h: the inlined steps of it)
 //   loans.cc      payload that leaves from where it is
+//   retire.cc     places of peers that nobody needs any more
 #pragma once
 
 #include <map>
@@ -43,6 +44,8 @@ class Engine final : public Transport {
     int close_endpoint(uint16_t endpoint) override;
     int open_peer(uint16_t local_endpoint, const EndpointAddress& remote, KeyDigest key,
                   PeerId* peer) override;
+    void hold_peer(PeerId peer) noexcept override;
+    void release_peer(PeerId peer) noexcept override;
     const EndpointAddress& address_of(PeerId peer) const override { return sessions_[peer].remote; }
     uint16_t local_endpoint_of(PeerId peer) const override {
         return sessions_[peer].local_endpoint;
@@ -86,6 +89,8 @@ class Engine final : public Transport {
 
     // engine.cc
     PeerId find_peer(uint16_t local_endpoint, const EndpointAddress& remote, KeyDigest key) const;
+    int add_peer(uint16_t local_endpoint, const EndpointAddress& remote, KeyDigest key,
+                 PeerId* peer);
     void free_finished() noexcept;
     void advance_clock() noexcept {
         const uint64_t now = clock_.now_ns();
@@ -309,6 +314,20 @@ class Engine final : public Transport {
     void close_session(Session& s) noexcept;
     void close_timer(Session& s) noexcept;
 
+    // retire.cc
+    void may_retire(Session& s) noexcept;
+    void look_for_places() noexcept;
+    bool place_is_coming() noexcept;
+    uint32_t places_left() const noexcept { return config_.max_peers - peers_ + free_places_; }
+    bool few_places() const noexcept;
+    bool is_unused(const Session& s) const noexcept;
+    bool core_is_quiet() const noexcept;
+    void retire_peers() noexcept;
+    void retire_now() noexcept;
+    void close_idle() noexcept;
+    void forget_peer(Session& s) noexcept;
+    PeerId take_place() noexcept;
+
     // arp.cc
     Counter receive_arp(const wire::FrameView& view) noexcept;
     Counter receive_ping(const wire::FrameView& view) noexcept;
@@ -316,6 +335,7 @@ class Engine final : public Transport {
                   wire::be32 ip) noexcept;
     void defend_address(const wire::Mac& other) noexcept;
     void request_mac(wire::be32 ip) noexcept;
+    Neighbour& neighbour_of(wire::be32 ip) noexcept;
     const wire::Mac* find_mac(wire::be32 ip) const noexcept;
     void learn_mac(wire::be32 ip, const wire::Mac& mac) noexcept;
     void resolve_timer(Session& s) noexcept;
@@ -335,8 +355,9 @@ class Engine final : public Transport {
     }
     void start_watch(Session& s) noexcept;
     void wake(Session& s, uint64_t time) noexcept { timers_.schedule(s.id, time); }
-    // The timer behind those of the sessions.
+    // Timers behind those of the sessions.
     uint32_t overdue_timer() const noexcept { return config_.max_peers; }
+    uint32_t retire_timer() const noexcept { return config_.max_peers + 1; }
 
     static constexpr uint16_t kBurst = 32;
     static constexpr uint32_t kRxBursts = 4;  // per poll
@@ -387,6 +408,15 @@ class Engine final : public Transport {
     std::unordered_map<uint64_t, PeerId> host_index_;  // IP and port: chain of peers
     std::unordered_map<uint32_t, Neighbour> neighbours_;
     uint64_t defended_ns_ = 0;  // when our address was claimed last
+    PeerList retiring_;
+    PeerId free_first_ = kNoPeer;  // places, chained by next_same_host
+    PeerId free_last_ = kNoPeer;
+    uint32_t free_places_ = 0;
+    uint64_t retire_interval_ns_ = 0;
+    uint64_t retire_after_ns_ = 0;
+    uint64_t idle_look_ns_ = 0;
+    uint64_t wanted_until_ns_ = 0;
+    uint64_t forgotten_ = 0;  // above the generation of each peer that was forgotten
 };
 
 }  // namespace tagwire::transport

@@ -65,6 +65,7 @@ void Engine::reset_streams(Session& s) noexcept {
     s.reorder_steps = s.backoff = 0;
     s.tail_probed = false;
     s.up = false;
+    s.quiet_ns = 0;
 }
 
 void Engine::hello_timer(Session& s) noexcept {
@@ -136,7 +137,7 @@ Counter Engine::receive_hello(const wire::FrameView& view) noexcept {
     }
     // The generation makes cookies of earlier sessions worthless: a hello that was
     // delayed since then opens nothing.
-    const uint64_t generation = id != kNoPeer ? sessions_[id].generation : 0;
+    const uint64_t generation = id != kNoPeer ? sessions_[id].generation : forgotten_;
     const uint64_t epoch = now_ >> kEpochShift;
     const uint64_t cookie = cookie_of(view, generation, epoch);
     if (hello.cookie != cookie &&
@@ -144,7 +145,10 @@ Counter Engine::receive_hello(const wire::FrameView& view) noexcept {
         reply_handshake(view, wire::PacketType::kCookie, cookie, wire::RefuseReason::kNone);
         return hello.cookie == 0 ? Counter::rx_handshakes : Counter::drop_cookie;
     }
-    if (open_peer(hello.destination_endpoint, source, hello.key, &id) != 0) {
+    if (add_peer(hello.destination_endpoint, source, hello.key, &id) != 0) {
+        if (place_is_coming()) {
+            return Counter::drop_hello_early;  // it comes again, and finds a place
+        }
         reply_handshake(view, wire::PacketType::kRefuse, 0, wire::RefuseReason::kSpace);
         return Counter::drop_refused;
     }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <memory>
 
 #include "lib/transport/congestion.h"
@@ -14,6 +15,12 @@
 #include "lib/wire/packet.h"
 
 namespace tagwire::transport {
+
+inline uint64_t host_key(const EndpointAddress& address) noexcept {
+    uint32_t ip;
+    std::memcpy(&ip, address.ip.data(), sizeof(ip));
+    return uint64_t{ip} << 16 | address.udp_port;
+}
 
 enum class SessionState : uint8_t {
     kClosed,     // no session; the next send opens one
@@ -119,7 +126,7 @@ struct alignas(64) Session {
     uint32_t remote_tag;
     KeyDigest key;
     uint64_t remote_incarnation;
-    uint64_t generation;  // sessions ever established with this peer
+    uint64_t generation;  // grows with each session that is established with this peer
     uint64_t cookie;
     uint64_t hello_started_ns;
     uint64_t hello_interval;
@@ -127,6 +134,9 @@ struct alignas(64) Session {
     uint32_t close_tries;
     PeerId next_same_host;  // chain of peers behind one IP address and port
     bool up;                // kPeerUp was reported
+    bool retiring;          // in the list of those that may be forgotten
+    uint64_t quiet_ns;      // then nothing was left of it; 0: something is
+    uint32_t users;         // that hold its PeerId; its own session does not count
 
     TxSlot& slot(uint64_t psn) noexcept { return slots[psn & slot_mask]; }
     // Units held by messages that nobody accepted.

@@ -11,7 +11,11 @@ void Engine::run_timers() noexcept {
     while (timers_.next() <= now_)
         [[unlikely]] {
             const uint32_t timer = timers_.pop();
-            timer == overdue_timer() ? settle_overdue() : session_timer(sessions_[timer]);
+            if (timer < config_.max_peers) [[likely]] {
+                session_timer(sessions_[timer]);
+            } else {
+                timer == overdue_timer() ? settle_overdue() : retire_peers();
+            }
         }
 }
 

@@ -32,8 +32,9 @@ namespace tagwire::transport {
 
 class Lender;
 
-// Index of a remote endpoint as seen from one local endpoint. Stable over the
-// peer's restarts; never reused while the Transport lives.
+// Index of a remote endpoint as seen from one local endpoint. Stable over the peer's restarts.
+// While somebody holds it, or something of the peer is under way or held, it stays; afterwards it
+// may become another peer's, which a kPeerUp tells before anything comes from that.
 using PeerId = uint32_t;
 inline constexpr PeerId kNoPeer = UINT32_MAX;
 
@@ -209,9 +210,13 @@ class Transport {
     virtual int close_endpoint(uint16_t endpoint) = 0;
 
     // The peer's index, made on first use (no traffic until the first send).
-    // -ENOSPC when max_peers are open, -EINVAL for a bad address; else 0.
+    // -ENOSPC when max_peers are in use, -EINVAL for a bad address; else 0, and the caller holds
+    // the index until release_peer(). Not while the events of a poll() are being handled.
     virtual int open_peer(uint16_t local_endpoint, const EndpointAddress& remote, KeyDigest key,
                           PeerId* peer) = 0;
+    // Holds are counted.
+    virtual void hold_peer(PeerId peer) noexcept = 0;
+    virtual void release_peer(PeerId peer) noexcept = 0;
     virtual const EndpointAddress& address_of(PeerId peer) const = 0;
     virtual uint16_t local_endpoint_of(PeerId peer) const = 0;
     virtual KeyDigest key_of(PeerId peer) const = 0;

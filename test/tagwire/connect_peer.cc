@@ -87,7 +87,7 @@ tw_address ConnectPeer::name_of(tw_pep* pep) const {
 tw_ep* ConnectPeer::endpoint(tw_request* request, const std::string& key) {
     tw_ep_attr attr{};
     attr.size = sizeof(attr);
-    attr.endpoint = TW_EP_ANY;
+    attr.endpoint = next_number == TW_EP_ANY ? next_number : next_number++;
     attr.type = TW_EP_MSG;
     attr.request = request;
     attr.auth_key = key.empty() ? nullptr : key.data();

@@ -51,6 +51,7 @@ IncomingMessage& FakeTransport::arrive(const EndpointAddress& from, uint64_t tag
                                        std::string payload, bool complete) {
     PeerId peer = kNoPeer;
     open_peer(endpoints.at(0), from, kNoKey, &peer);
+    release_peer(peer);
     IncomingMessage& message = messages_.emplace_back();
     message.header.tag = tag;
     message.header.length = payload.size();
@@ -102,11 +103,13 @@ int FakeTransport::open_peer(uint16_t local_endpoint, const EndpointAddress& rem
         if (peers_[i].local == local_endpoint && peers_[i].remote == remote &&
             peers_[i].key == key) {
             *peer = static_cast<PeerId>(i);
+            ++holds[*peer];
             return 0;
         }
     }
     *peer = static_cast<PeerId>(peers_.size());
     peers_.push_back({local_endpoint, remote, key});
+    ++holds[*peer];
     return 0;
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <deque>
 #include <list>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -53,12 +54,15 @@ class FakeTransport final : public transport::Transport {
     std::vector<transport::PeerId> reset;
     bool quiet = false;
     std::vector<uint16_t> endpoints;
+    std::map<transport::PeerId, int> holds;
 
     int open_endpoint(uint16_t endpoint, transport::KeyDigest key) override;
     void add_key(uint16_t, transport::KeyDigest) override {}
     int close_endpoint(uint16_t endpoint) override;
     int open_peer(uint16_t local_endpoint, const transport::EndpointAddress& remote,
                   transport::KeyDigest key, transport::PeerId* peer) override;
+    void hold_peer(transport::PeerId peer) noexcept override { ++holds[peer]; }
+    void release_peer(transport::PeerId peer) noexcept override { --holds[peer]; }
     const transport::EndpointAddress& address_of(transport::PeerId peer) const override;
     uint16_t local_endpoint_of(transport::PeerId peer) const override;
     transport::KeyDigest key_of(transport::PeerId peer) const override {
