@@ -164,7 +164,7 @@ int close_cq(fid* handle) {
             return result;
         }
         if (cq.wait != nullptr) {
-            tw_wait_close(cq.wait);
+            cq.domain->sleepers.remove(cq.wait);
         }
     }
     leave_wait_sets(handle);

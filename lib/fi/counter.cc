@@ -91,7 +91,7 @@ int close_counter(fid* handle) {
             return result;
         }
         if (counter.wait != nullptr) {
-            tw_wait_close(counter.wait);
+            counter.domain->sleepers.remove(counter.wait);
         }
     }
     leave_wait_sets(handle);

@@ -252,6 +252,9 @@ int Domain::help() {
         rare_work();
     }
     lock.helper_unlock();
+    if (events > 0) {
+        sleepers.wake();  // the core takes a worker's turns for those of the thread that sleeps
+    }
     return events;
 }
 
@@ -308,6 +311,7 @@ int Domain::open_wait(tw_wait** wait, int* fd) {
     if (const int result = tw_wait_open(worker, wait); result != 0) {
         return log_failure("no descriptor to wait on", result);
     }
+    sleepers.add(*wait);
     return tw_wait_fd(*wait, fd);
 }
 

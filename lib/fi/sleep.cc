@@ -34,6 +34,17 @@ void SleepPool::give(tw_wait* wait) {
     idle_.push_back(wait);
 }
 
+void SleepPool::add(tw_wait* wait) {
+    const std::lock_guard guard(mutex_);
+    taken_.push_back(wait);
+}
+
+void SleepPool::remove(tw_wait* wait) {
+    const std::lock_guard guard(mutex_);
+    std::erase(taken_, wait);
+    tw_wait_close(wait);
+}
+
 void SleepPool::wake() {
     const std::lock_guard guard(mutex_);
     for (tw_wait* wait : taken_) {
@@ -80,8 +91,11 @@ int Patience::left_ms() const {
 
 void sleep_on(const Sleep& sleep, const Patience& patience) {
     if (sleep.may_sleep()) {
+        // The helper wakes for what it finds, a moment after the look of somebody else may miss.
+        constexpr int kLongestMs = 1;
+        const int left = patience.left_ms();
         pollfd waiting{.fd = sleep.fd(), .events = POLLIN, .revents = 0};
-        poll(&waiting, 1, patience.left_ms());
+        poll(&waiting, 1, left < 0 || left > kLongestMs ? kLongestMs : left);
     }
 }
 

@@ -19,6 +19,9 @@ class SleepPool {
     // Under the domain's lock. nullptr: no descriptor is to be had.
     tw_wait* take(tw_worker* worker);
     void give(tw_wait* wait);
+    // One that stays with its object; closed here.
+    void add(tw_wait* wait);
+    void remove(tw_wait* wait);
     // Those that sleep look again.
     void wake();
     // Before the worker is closed.
