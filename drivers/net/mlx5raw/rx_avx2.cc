@@ -36,6 +36,13 @@ struct Avx2 {
         return decode_each<kVlan>(cqes, mbufs, classes, offsets, sum, Group());
     }
 
+    template <bool kVlan>
+    static __m256i decode_one(const Cqe* cqe, rte_mbuf* mbuf, __m256i kind) {
+        const __m256i fields = lengths_and_hash<kVlan>(cqe);
+        store_mbuf(mbuf, _mm256_or_si256(fields, kind));
+        return fields;
+    }
+
     static __m256i expand(const MiniCqe* minis, __m256i common, rte_mbuf* const* mbufs,
                           __m256i sum) {
         return expand_each(minis, common, mbufs, sum, Group());
@@ -73,12 +80,10 @@ struct Avx2 {
     template <bool kVlan, size_t... kIndex>
     static __m256i decode_each(const Cqe* cqes, rte_mbuf* const* mbufs, const CqeClass* classes,
                                __m128i offsets, __m256i sum, std::index_sequence<kIndex...>) {
-        const auto decode_one = [&](const Cqe* cqe, rte_mbuf* mbuf, int offset) {
-            const __m256i fields = lengths_and_hash<kVlan>(cqe);
-            sum = _mm256_add_epi32(sum, fields);
-            store_mbuf(mbuf, _mm256_or_si256(fields, load_class(classes, offset)));
-        };
-        (decode_one(cqes + kIndex, mbufs[kIndex], _mm_extract_epi16(offsets, kIndex)), ...);
+        ((sum = _mm256_add_epi32(
+              sum, decode_one<kVlan>(cqes + kIndex, mbufs[kIndex],
+                                     load_class(classes, _mm_extract_epi16(offsets, kIndex))))),
+         ...);
         return sum;
     }
 

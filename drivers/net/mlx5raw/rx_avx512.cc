@@ -48,6 +48,14 @@ struct Avx512 {
         return decode_each<kVlan>(cqes, mbufs, classes, offsets, sum, Group());
     }
 
+    template <bool kVlan>
+    static __m256i decode_one(const Cqe* cqe, rte_mbuf* mbuf, __m256i kind) {
+        const __m256i fields =
+            pick(kEntryOrder, kVlan ? kAllFields : kWithoutVlan, _mm512_load_si512(cqe));
+        store_mbuf(mbuf, _mm256_or_si256(fields, kind));
+        return fields;
+    }
+
     static __m256i expand(const MiniCqe* minis, __m256i common, rte_mbuf* const* mbufs,
                           __m256i sum) {
         return expand_each(_mm512_loadu_si512(minis), common, mbufs, sum, Group());
@@ -81,13 +89,10 @@ struct Avx512 {
     template <bool kVlan, size_t... kIndex>
     static __m256i decode_each(const Cqe* cqes, rte_mbuf* const* mbufs, const CqeClass* classes,
                                __m128i offsets, __m256i sum, std::index_sequence<kIndex...>) {
-        constexpr __mmask64 kFields = kVlan ? kAllFields : kWithoutVlan;
-        const auto decode_one = [&](const Cqe* cqe, rte_mbuf* mbuf, int offset) {
-            const __m256i fields = pick(kEntryOrder, kFields, _mm512_load_si512(cqe));
-            sum = _mm256_add_epi32(sum, fields);
-            store_mbuf(mbuf, _mm256_or_si256(fields, load_class(classes, offset)));
-        };
-        (decode_one(cqes + kIndex, mbufs[kIndex], _mm_extract_epi16(offsets, kIndex)), ...);
+        ((sum = _mm256_add_epi32(
+              sum, decode_one<kVlan>(cqes + kIndex, mbufs[kIndex],
+                                     load_class(classes, _mm_extract_epi16(offsets, kIndex))))),
+         ...);
         return sum;
     }
 

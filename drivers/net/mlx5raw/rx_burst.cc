@@ -8,38 +8,47 @@
 
 namespace tagwire::mlx5raw {
 
+// Most polls of a busy loop find nothing, and most others one packet.
 uint16_t RxQueue::burst_single(void* queue, rte_mbuf** packets, uint16_t count) {
     RxQueue& q = *static_cast<RxQueue*>(queue);
-    RxRing& ring = q.ring_;
+    const Next next = q.next_completion();
+    if (next == Next::kNothing && q.ring_.ready == 0 && !q.wants_refill()) {
+        return 0;
+    }
+    return q.take_burst(next, packets, count);
+}
+
+// `next`: what is at the head of the completion queue.
+[[gnu::noinline]] uint16_t RxQueue::take_burst(Next next, rte_mbuf** packets, uint16_t count) {
+    RxRing& ring = ring_;
     uint16_t received = 0;
     while (received < count) {
         if (ring.ready != 0) {
-            received = static_cast<uint16_t>(received +
-                                             q.take_ready(packets + received, count - received));
+            received =
+                static_cast<uint16_t>(received + take_ready(packets + received, count - received));
             continue;
         }
-        const Next next = q.next_completion();
         if (next == Next::kPacket) {
             received = static_cast<uint16_t>(
-                received + q.path_.decode(ring, packets + received, count - received));
+                received + path_.decode(ring, packets + received, count - received));
         } else if (next == Next::kSession) {
-            q.path_.expand(ring);
+            path_.expand(ring);
         } else {
             if (unlikely(next == Next::kError)) {
                 ring.counters.packets += received;
-                q.recover();
+                recover();
                 return received;
             }
             break;
         }
+        next = next_completion();
     }
     ring.counters.packets += received;
-    const uint32_t empty = ring.mask + 1 - (ring.producer - ring.consumer);
-    if (empty >= q.refill_threshold_) {
-        q.replenish();
+    if (wants_refill()) {
+        replenish();
     } else if (received != 0) {
         rte_io_wmb();  // entries are released before they are announced as free
-        q.cq_doorbell_.set(ring.cq_consumer & 0xffffff);
+        cq_doorbell_.set(ring.cq_consumer & 0xffffff);
     }
     return received;
 }
@@ -52,22 +61,6 @@ uint16_t RxQueue::take_ready(rte_mbuf** packets, uint16_t count) {
     ring_.ready -= taken;
     ring_.consumer += taken;
     return static_cast<uint16_t>(taken);
-}
-
-RxQueue::Next RxQueue::completion_at(uint32_t index) const {
-    const Cqe& cqe = ring_.cqes[index & ring_.cq_mask];
-    const uint8_t op_own = *const_cast<const volatile uint8_t*>(&cqe.op_own);
-    const uint8_t owner = (index >> ring_.cq_log) & kCqeOwnerMask;
-    if (likely((op_own & kCqeKindMask) == (kCqeResponderSend << 4 | owner))) {
-        return Next::kPacket;
-    }
-    if ((op_own & kCqeKindMask) == (kCqeResponderSend << 4 | kCqeCompressed | owner)) {
-        return Next::kSession;
-    }
-    if ((op_own & kCqeOwnerMask) != owner || (op_own >> 4) == kCqeInvalid) {
-        return Next::kNothing;
-    }
-    return Next::kError;
 }
 
 void RxQueue::replenish() {

@@ -7,6 +7,8 @@
 //   decode<vlan>(cqes, mbufs, classes, class offsets, sum)   sum, with their lengths
 //   expand(minis, common, mbufs, sum)                        added in double word 5
 //   copy(to, from)                                           the pointers
+// for one packet
+//   decode_one<vlan>(cqe, mbuf, class)                       its length in double word 5
 // and for a refill
 //   post(ring, from, slots, wqes, batch)                     batch is a multiple of kBatch
 #pragma once
@@ -77,8 +79,21 @@ __m256i load_class(const CqeClass* classes, int half_offset) {
         reinterpret_cast<const uint8_t*>(classes) + static_cast<size_t>(half_offset) * 2));
 }
 
-// `groups` of entries in a row. A group that is valid in part is decoded as a whole:
-// its other mbufs are posted ones, whose headers nobody reads.
+// The first `count` entries of a group, whose others are not there yet.
+template <typename Kernel, bool kVlan>
+__m256i decode_few(const Cqe* cqes, rte_mbuf** packets, rte_mbuf* const* mbufs,
+                   const CqeClass* classes, uint32_t count, __m256i sum) {
+    for (uint32_t i = 0; i < count; ++i) {
+        const uint32_t header = cqes[i].header;
+        const __m256i kind = _mm256_load_si256(
+            reinterpret_cast<const __m256i*>(classes + (header >> 8 << 2 | (header & 6u) >> 1)));
+        packets[i] = mbufs[i];
+        sum = _mm256_add_epi32(sum, Kernel::template decode_one<kVlan>(cqes + i, mbufs[i], kind));
+    }
+    return sum;
+}
+
+// `groups` of entries in a row.
 template <typename Kernel, bool kVlan>
 uint32_t decode_groups(RxRing& ring, rte_mbuf** packets, uint32_t groups) {
     const Cqe* cqes = &ring.cqes[ring.cq_consumer & ring.cq_mask];
@@ -88,30 +103,29 @@ uint32_t decode_groups(RxRing& ring, rte_mbuf** packets, uint32_t groups) {
     const int owner = (ring.cq_consumer >> ring.cq_log) & kCqeOwnerMask;
     const __m128i expected = _mm_set1_epi8(static_cast<char>(kCqeResponderSend << 4 | owner));
     __m256i sum = _mm256_setzero_si256();
-    uint64_t bytes = 0;
     uint32_t taken = 0;
     for (const uint32_t end = groups * kGroup; taken < end; taken += kGroup) {
         const uint32_t valid = valid_entries(cqes + taken, expected);
-        const __m256i before = sum;
-        sum = Kernel::template decode<kVlan>(cqes + taken, mbufs + taken, classes,
-                                             class_offsets(cqes + taken), sum);
-        Kernel::copy(packets + taken, mbufs + taken);
-        const auto count = static_cast<uint32_t>(__builtin_ctz(~valid));
-        if (unlikely(extras)) {
-            rx_report_extras(ring, cqes + taken, 1, mbufs + taken, count);
-        }
-        if (unlikely(count != kGroup)) {
-            sum = before;
-            for (uint32_t i = 0; i < count; ++i) {
-                bytes += mbufs[taken + i]->pkt_len;
+        if (unlikely(valid != (1u << kGroup) - 1)) {
+            const auto count = static_cast<uint32_t>(__builtin_ctz(~valid));
+            sum = decode_few<Kernel, kVlan>(cqes + taken, packets + taken, mbufs + taken, classes,
+                                            count, sum);
+            if (unlikely(extras)) {
+                rx_report_extras(ring, cqes + taken, 1, mbufs + taken, count);
             }
             taken += count;
             break;
         }
+        sum = Kernel::template decode<kVlan>(cqes + taken, mbufs + taken, classes,
+                                             class_offsets(cqes + taken), sum);
+        Kernel::copy(packets + taken, mbufs + taken);
+        if (unlikely(extras)) {
+            rx_report_extras(ring, cqes + taken, 1, mbufs + taken, kGroup);
+        }
     }
     ring.cq_consumer += taken;
     ring.consumer += taken;
-    ring.counters.bytes += bytes + static_cast<uint32_t>(_mm256_extract_epi32(sum, 5));
+    ring.counters.bytes += static_cast<uint32_t>(_mm256_extract_epi32(sum, 5));
     return taken;
 }
 

@@ -89,7 +89,20 @@ class alignas(RTE_CACHE_LINE_SIZE) RxQueue {
     static constexpr uint32_t kRefillBatch = 32;
 
     enum class Next { kPacket, kSession, kNothing, kError };
-    Next completion_at(uint32_t index) const;
+    Next completion_at(uint32_t index) const {
+        const Cqe& cqe = ring_.cqes[index & ring_.cq_mask];
+        const uint8_t op_own = *const_cast<const volatile uint8_t*>(&cqe.op_own);
+        const uint8_t owner = (index >> ring_.cq_log) & kCqeOwnerMask;
+        if (likely((op_own & kCqeKindMask) == (kCqeResponderSend << 4 | owner))) {
+            return Next::kPacket;
+        }
+        if ((op_own & kCqeOwnerMask) != owner || (op_own >> 4) == kCqeInvalid) {
+            return Next::kNothing;
+        }
+        return (op_own & kCqeKindMask) == (kCqeResponderSend << 4 | kCqeCompressed | owner)
+                   ? Next::kSession
+                   : Next::kError;
+    }
     Next next_completion() const { return completion_at(ring_.cq_consumer); }
     // Plain loads and stores: only control threads change it.
     void set_extra(RxExtra extra, bool on) {
@@ -100,7 +113,11 @@ class alignas(RTE_CACHE_LINE_SIZE) RxQueue {
     uint32_t waiting_packets() const { return ring_.ready + session_.count(); }
     uint32_t plain_completions(uint32_t most) const;
     uint32_t take_strides(rte_mbuf** packets, uint32_t count);
+    uint16_t take_burst(Next next, rte_mbuf** packets, uint16_t count);
     uint16_t take_ready(rte_mbuf** packets, uint16_t count);
+    bool wants_refill() const {
+        return ring_.mask + 1 - (ring_.producer - ring_.consumer) >= refill_threshold_;
+    }
     void ring_doorbells();
     void replenish();
     void refill_single();

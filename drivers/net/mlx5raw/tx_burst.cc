@@ -10,7 +10,9 @@
 namespace tagwire::mlx5raw {
 
 inline __attribute__((always_inline)) bool TxQueue::begin_burst() {
-    reap();
+    if (has_completion() || segment_done_ != segment_consumer_) {
+        reap();
+    }
     memory_.refresh();
     return likely(running_);  // not when a recovery failed
 }
@@ -38,6 +40,11 @@ uint16_t TxQueue::burst(void* queue, rte_mbuf** packets, uint16_t count) {
     TxQueue& q = *static_cast<TxQueue*>(queue);
     if (!q.begin_burst()) {
         return 0;
+    }
+    if constexpr (kWrite == &TxQueue::write_session<kOffloads>) {
+        if (count == 1 && q.send_one<kOffloads>(packets[0])) {
+            return 1;
+        }
     }
     Written written;
     uint32_t done = 0;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "drivers/net/mlx5raw/tx_singles.h"
 #include "drivers/net/mlx5raw/txq.h"
 #include "drivers/net/mlx5raw/wqe.h"
 
@@ -52,6 +53,28 @@ inline __attribute__((always_inline)) uint32_t TxQueue::write_pointers(
         bytes += length;
     }
     return i;
+}
+
+// A burst of one, as programs send that wait for answers: a multi-packet send with one packet.
+// False, with nothing done, when that is not enough for it.
+template <bool kOffloads>
+inline __attribute__((always_inline)) bool TxQueue::send_one(rte_mbuf* packet) {
+    const uintptr_t address = rte_pktmbuf_mtod(packet, uintptr_t);
+    const uint32_t length = packet->data_len;
+    if (unlikely(free_blocks() == 0 || free_segments() == 0 || length < kShortestPacket ||
+                 !memory_.last().contains(address) || (kOffloads && !is_plain(*packet)))) {
+        return false;
+    }
+    uint8_t* const wqe = wqes_[producer_ & mask_].bytes;
+    write_data(*reinterpret_cast<DataSegment*>(wqe + kHeaderOctowords * kOctoword), length,
+               memory_.last().lkey, address);
+    mbufs_[segment_producer_++ & segment_mask_] = packet;
+    Written written;
+    close_session(kHeaderOctowords + 1, kOffloads ? packet->ol_flags : 0, 1, written);
+    ++counters_.packets;
+    counters_.bytes += length;
+    post(written.last_block);
+    return true;
 }
 
 template <bool kOffloads>

@@ -118,6 +118,8 @@ class alignas(RTE_CACHE_LINE_SIZE) TxQueue {
     template <bool kOffloads>
     uint32_t write_session(rte_mbuf** packets, uint32_t count, Written& written);
     template <bool kOffloads>
+    bool send_one(rte_mbuf* packet);
+    template <bool kOffloads>
     uint32_t write_inline_session(rte_mbuf** packets, uint32_t count, Written& written);
     template <bool kOffloads>
     uint32_t write_pointers(uint8_t* segments, rte_mbuf** packets, rte_mbuf** kept, uint32_t count,
@@ -133,6 +135,13 @@ class alignas(RTE_CACHE_LINE_SIZE) TxQueue {
     int check_packet(const rte_mbuf& packet) const;
 
     // tx_complete.cc
+    // The next completion, or an error, is there.
+    bool has_completion() const {
+        const uint8_t op_own =
+            *const_cast<const volatile uint8_t*>(&cqes_[cq_consumer_ & cq_mask_].op_own);
+        return ((op_own ^ cq_consumer_ >> cq_log_) & kCqeOwnerMask) == 0 &&
+               op_own >> 4 != kCqeInvalid;
+    }
     void post(uint32_t last_block);
     void ask_for_completion();
     void ring_doorbell(ControlSegment& control);
