@@ -5,34 +5,44 @@
 
 namespace softcx {
 
+namespace {
+
+// In ones' complement arithmetic 64 bits are four words of 16 as well as any.
+uint64_t add(uint64_t sum, uint64_t word) noexcept {
+    sum += word;
+    return sum + (sum < word);
+}
+
+template <typename Word>
+uint64_t load(const uint8_t* data) noexcept {
+    Word word;
+    std::memcpy(&word, data, sizeof(word));
+    return word;
+}
+
+}  // namespace
+
 uint32_t ones_sum(const uint8_t* data, uint32_t length) noexcept {
-    // 32-bit words in 64-bit accumulators: the carries can't be lost below 2^32 words.
-    uint64_t sum0 = 0;
-    uint64_t sum1 = 0;
-    while (length >= 32) {
-        uint64_t words[4];
-        std::memcpy(words, data, sizeof(words));
-        sum0 +=
-            (words[0] & 0xffffffff) + (words[0] >> 32) + (words[1] & 0xffffffff) + (words[1] >> 32);
-        sum1 +=
-            (words[2] & 0xffffffff) + (words[2] >> 32) + (words[3] & 0xffffffff) + (words[3] >> 32);
-        data += 32;
-        length -= 32;
+    uint64_t sum = 0;
+    for (; length >= 32; data += 32, length -= 32) {
+        sum = add(sum, load<uint64_t>(data));
+        sum = add(sum, load<uint64_t>(data + 8));
+        sum = add(sum, load<uint64_t>(data + 16));
+        sum = add(sum, load<uint64_t>(data + 24));
     }
-    sum0 += sum1;
-    while (length >= 4) {
-        uint32_t word;
-        std::memcpy(&word, data, sizeof(word));
-        sum0 += word;
+    for (; length >= 8; data += 8, length -= 8)
+        sum = add(sum, load<uint64_t>(data));
+    if (length >= 4) {
+        sum = add(sum, load<uint32_t>(data));
         data += 4;
         length -= 4;
     }
     if (length != 0) {
         uint32_t word = 0;
         std::memcpy(&word, data, length);
-        sum0 += word;
+        sum = add(sum, word);
     }
-    return fold(sum0);
+    return fold(sum);
 }
 
 }  // namespace softcx
