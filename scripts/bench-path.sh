@@ -13,7 +13,11 @@
 #            received, completions written), its share of tw_cq_read
 #   receive  the call, its share of the receiver's tw_progress (frame to completion, and the
 #            acknowledgement sent), its share of tw_cq_read
-#   ping-pong, one way: both calls, two turns of progress and two of tw_cq_read
+#   ping-pong, one way: the two calls (receive posted, message sent), the turn of progress that
+#            sends and then finds nothing at the port, tw_cq_read that finds nothing, the other
+#            side's turn that receives, and its tw_cq_read of both completions. A program that
+#            waits makes more turns that find nothing: they are not part of the path. What timers
+#            resend (they run by the machine's clock, valgrind does not) is not counted either.
 set -euo pipefail
 
 build=$(readlink -f "${1:?usage: bench-path.sh BUILD_DIR}")
@@ -68,7 +72,7 @@ sum_parts() {
 
 # table NAME: the figures of a run
 table() {
-    awk '{ cost[$1, $2] = $3 }
+    awk '{ sum[$1, $2] += $3; cost[$1, $2] = sum[$1, $2] / ++dumps[$1, $2] }
         END {
             for (i = 1; i <= 64; i += 63) {
                 s = cost["send", i] + cost["sender-turn", i] + cost["sender-read", i]
@@ -77,7 +81,9 @@ table() {
                     cost["sender-turn", i], cost["sender-read", i], s, cost["receive", i],
                     cost["receiver-turn", i], cost["receiver-read", i], r
             }
-            printf "ping-pong, one way: %.1f\n", cost["ping-pong", 1]
+            printf "ping-pong, one way: %.1f (calls %.1f, turn that sends %.1f, read %.1f, turn that receives %.1f, read %.1f)\n",
+                cost["ping-pong", 1], cost["ping-calls", 1], cost["ping-sending-turn", 1],
+                cost["ping-read-nothing", 1], cost["ping-receiving-turn", 1], cost["ping-read", 1]
         }' "$work/$1"
 }
 
