@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// TAGWIRE_SIM_PCAP=FILE: every frame that enters the simulated network, in virtual
+// TAGWIRE_SIM_PCAP=FILE: every frame that enters the simulated networks of a process, in virtual
 // time, for tshark -X lua_script:scripts/wireshark/tagwire.lua -r FILE.
 #pragma once
 
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 #include <vector>
 
 namespace sim {
@@ -13,10 +14,11 @@ namespace sim {
 class Pcap {
   public:
     Pcap() {
+        static bool begun = false;  // the simulators of a process follow each other in one file
         if (const char* path = std::getenv("TAGWIRE_SIM_PCAP")) {
-            file_ = std::fopen(path, "wb");
+            file_ = std::fopen(path, begun ? "ab" : "wb");
         }
-        if (file_ != nullptr) {
+        if (file_ != nullptr && !std::exchange(begun, true)) {
             // The classic format with nanoseconds; link type 1 is Ethernet.
             const uint32_t header[] = {0xa1b23c4d, 2 | 4 << 16, 0, 0, 65535, 1};
             std::fwrite(header, sizeof(header), 1, file_);
