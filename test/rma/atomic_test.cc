@@ -162,18 +162,22 @@ TEST_F(Atomics, every_operation_of_floating_point_numbers) {
 }
 
 TEST_F(Atomics, signs_matter_where_the_type_has_them) {
-    Memory memory(b, 16);
-    memory.at<int64_t>(0) = -5;
-    memory.at<uint64_t>(8) = static_cast<uint64_t>(-5);
-    const uint64_t three = 3;
-    const tw_addr to = a.address_of(b);
-    a.posted(
-        tw_atomic(a.ep, &three, 1, to, memory.address(), memory.key(), TW_INT64, TW_MAX, nullptr));
-    a.posted(tw_atomic(a.ep, &three, 1, to, memory.address(8), memory.key(), TW_UINT64, TW_MAX,
-                       nullptr));
-    ASSERT_TRUE(finish());
-    EXPECT_EQ(memory.at<int64_t>(0), 3);
-    EXPECT_EQ(memory.at<uint64_t>(8), static_cast<uint64_t>(-5));
+    const auto greatest = [&]<typename T>(tw_datatype datatype, T old, T operand) {
+        Memory memory(b, sizeof(T));
+        memory.at<T>(0) = old;
+        a.posted(tw_atomic(a.ep, &operand, 1, a.address_of(b), memory.address(), memory.key(),
+                           datatype, TW_MAX, nullptr));
+        EXPECT_TRUE(finish());
+        return memory.at<T>(0);
+    };
+    EXPECT_EQ(greatest(TW_INT8, int8_t{-5}, int8_t{3}), 3);
+    EXPECT_EQ(greatest(TW_INT16, int16_t{-5}, int16_t{3}), 3);
+    EXPECT_EQ(greatest(TW_INT32, int32_t{-5}, int32_t{3}), 3);
+    EXPECT_EQ(greatest(TW_INT64, int64_t{-5}, int64_t{3}), 3);
+    EXPECT_EQ(greatest(TW_UINT8, uint8_t{251}, uint8_t{3}), 251);
+    EXPECT_EQ(greatest(TW_UINT16, uint16_t{65531}, uint16_t{3}), 65531);
+    EXPECT_EQ(greatest(TW_UINT32, ~uint32_t{4}, uint32_t{3}), ~uint32_t{4});
+    EXPECT_EQ(greatest(TW_UINT64, ~uint64_t{4}, uint64_t{3}), ~uint64_t{4});
 }
 
 TEST_F(Atomics, sums_wrap_around) {

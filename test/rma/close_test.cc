@@ -149,15 +149,25 @@ TEST_F(Close, worker_stays_while_it_has_regions) {
 TEST_F(Close, what_waits_for_a_closing_endpoint_is_refused) {
     Memory memory(b, 500'000);
     warm_up(memory);
-    cut_after(node_a(), 20);
     const std::string large(60'000, 'l');
     std::string buffer(8, '.');
+    int frames = 0;  // the put stays incomplete, and the get waits behind it
+    simulator.filter = [&](sim::Node& from, sim::Frame& frame) {
+        return &from != &node_a() || frame.size() < 500 || ++frames < 5;
+    };
     write(large, memory, 0);
-    ASSERT_TRUE(run([&] { return memory.bytes[5000] == 'l'; }));
+    read(buffer, memory, 0);
+    ASSERT_TRUE(run([&] { return b.stat("rma_waited") == 1; }));
     EXPECT_EQ(tw_ep_close(b.ep), -EBUSY) << "a put is under way";
     simulator.filter = nullptr;
-    read(buffer, memory, 0);
+    b.wake();
     ASSERT_TRUE(finish());
+    ASSERT_EQ(a.sent.size(), 1u);
+    EXPECT_NE(a.sent[0].flags & TW_WRITE, 0u);
+    ASSERT_EQ(a.errors.size(), 1u);
+    EXPECT_NE(a.errors[0].entry.flags & TW_READ, 0u);
+    EXPECT_EQ(a.errors[0].error, ECANCELED);
+    EXPECT_EQ(buffer, "........");
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <deque>
 
 #include "test/rma/rma_fixture.h"
+#include "test/transport/frames.h"
 
 namespace tagwire::test {
 namespace {
@@ -162,6 +163,35 @@ TEST_F(Order, answers_to_a_former_life_reach_nobody) {
         EXPECT_EQ(word, 22u);
     }
     EXPECT_EQ(a.stat("rma_stale_replies"), 0u);
+}
+
+TEST_F(Order, a_reply_that_names_another_operation_is_dropped) {
+    Memory memory(b, 64);
+    memory.at<uint64_t>(0) = 11;
+    write("", memory, 0);
+    ASSERT_TRUE(finish());
+    a.sent.clear();
+    simulator.filter = [&](sim::Node& from, sim::Frame& frame) {
+        if (&from == &simulator.node(1) &&
+            transport_test::type_of(frame) == wire::PacketType::kOperations) {
+            auto& record = *reinterpret_cast<wire::OperationHeader*>(
+                frame.data() + sizeof(wire::FrameHeader) + sizeof(wire::MessagesHeader));
+            record.tag = record.tag ^ uint64_t { 1 } << 40;
+            transport_test::fix_checksums(frame);
+        }
+        return true;
+    };
+    std::string word(8, '.');
+    read(word, memory, 0);
+    ASSERT_TRUE(run([&] { return a.stat("rma_stale_replies") == 1; }));
+    settle();
+    EXPECT_EQ(word, "........");
+    EXPECT_EQ(a.ended(), 0u);
+    simulator.filter = nullptr;
+    a.posted(tw_ep_reset_peer(a.ep, a.address_of(b)));
+    ASSERT_TRUE(run([&] { return a.ended() == 1; }));
+    ASSERT_EQ(a.errors.size(), 1u);
+    EXPECT_EQ(a.errors[0].error, ECANCELED);
 }
 
 TEST_F(Order, a_peer_that_dies_in_the_middle_leaves_the_rest_to_others) {

@@ -115,6 +115,38 @@ TEST_F(Flood, of_long_messages_does_not_hide_the_one_that_is_wanted) {
     }
 }
 
+TEST_F(Flood, of_messages_that_are_discarded_goes_on) {
+    constexpr uint64_t kMessages = 500;
+    flood(a, b, kMessages, 5000);  // 2,000 packets, of 349 that fit
+    const tw_msg_tagged any{nullptr, 0, TW_ADDR_UNSPEC, 0, UINT64_MAX, nullptr, 0};
+    while (b.received.size() < kMessages) {
+        const size_t before = b.received.size();
+        ASSERT_TRUE(run(
+            [&] {
+                EXPECT_EQ(tw_trecvmsg(b.ep, &any, TW_PEEK | TW_DISCARD), 0);
+                b.wake();
+                return b.received.size() > before;
+            },
+            kSecond))
+            << before;
+    }
+    ASSERT_TRUE(run([&] { return a.stat("sends_outstanding") == 0; }));
+    EXPECT_EQ(b.peer_stat(a, "held_units"), 0u);
+}
+
+TEST_F(Flood, goes_on_soon_when_the_news_of_room_was_lost) {
+    flood(a, b, 2000, 1000);
+    settle();
+    ASSERT_GT(a.stat("sends_outstanding"), 0u);
+    simulator.filter = [&](sim::Node& from, sim::Frame&) { return &from != &simulator.node(1); };
+    receive_all(b, 2000, 1000);
+    ASSERT_TRUE(run([&] { return b.received.size() > 100; }));
+    settle();
+    simulator.filter = nullptr;
+    // Long before a peer is taken for dead.
+    EXPECT_TRUE(run([&] { return b.received.size() == 2000; }, 2 * kSecond));
+}
+
 TEST_F(Flood, over_a_lossy_network_loses_nothing) {
     simulator.faults.loss = 0.05;
     simulator.faults.reordering = 0.1;

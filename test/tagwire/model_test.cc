@@ -41,7 +41,8 @@ class Sequence {
         tagged_ = seed % 5 != 4;
         const size_t senders = seed % 2 == 0 ? 1 : 3;
         // Budget for all that a sequence leaves unmatched.
-        const PeerOptions options{.max_operations = 4096, .peer_timeout_ms = 600'000};
+        const PeerOptions options{
+            .max_operations = 4096, .peer_timeout_ms = 600'000, .counters = seed % 3 == 0};
         receiver = std::make_unique<SimPeer>(simulator.add_node(), options);
         receiver->read_completions = false;  // consume() does, in their order
         for (size_t i = 0; i < senders; ++i) {
@@ -141,6 +142,15 @@ class Sequence {
         entry.model = model_.post(receive);
         entry.buffer.assign(receive.capacity, '.');
         const iovec iov{entry.buffer.data(), entry.buffer.size()};
+        if (!multi && pick(2) == 0) {
+            char* const buffer = entry.buffer.data();
+            const tw_addr from = address(receive);
+            receiver->posted(tagged_
+                                 ? tw_trecv(receiver->ep, buffer, receive.capacity, from,
+                                            receive.tag, receive.ignore, &entry)
+                                 : tw_recv(receiver->ep, buffer, receive.capacity, from, &entry));
+            return;
+        }
         const uint64_t flags = multi ? TW_MULTI_RECV : 0;
         const tw_msg_tagged tagged{&iov,   1, address(receive), receive.tag, receive.ignore,
                                    &entry, 0};

@@ -77,6 +77,22 @@ TEST_F(SendFlags, inject_flag_copies_and_completes) {
     EXPECT_EQ(a.sent[0].context, &context);
 }
 
+TEST_F(SendFlags, inject_complete_does_not_wait_for_the_network) {
+    a.send(b, 1, "establish");
+    settle();
+    a.sent.clear();
+    simulator.filter = [](sim::Node&, sim::Frame&) { return false; };
+    ASSERT_EQ(send_message(a, b, 2, "at once", TW_INJECT | TW_INJECT_COMPLETE), 0);
+    ASSERT_EQ(send_message(a, b, 3, "later", TW_INJECT | TW_TRANSMIT_COMPLETE), 0);
+    settle();
+    ASSERT_EQ(a.sent.size(), 1u);
+    EXPECT_EQ(a.sent[0].tag, 2u);
+    simulator.filter = nullptr;
+    ASSERT_TRUE(run([&] { return a.sent.size() == 2; }));
+    settle();
+    EXPECT_EQ(a.sent.size(), 2u) << "one completed twice";
+}
+
 TEST_F(SendFlags, data_arrives_with_its_flag) {
     b.receive(buffer, 0, ~0ull);
     a.posted(tw_tsenddata(a.ep, "x", 1, 0x0123456789abcdef, a.address_of(b), 1, nullptr));

@@ -50,8 +50,10 @@ void SimPeer::start() {
     ASSERT_EQ(tw_ep_open(worker, &ep_attr, &ep), 0) << tw_last_error();
     ASSERT_EQ(tw_cntr_open(worker, &send_counter), 0);
     ASSERT_EQ(tw_cntr_open(worker, &receive_counter), 0);
-    ASSERT_EQ(tw_ep_bind_cntr(ep, send_counter, TW_SEND), 0) << tw_last_error();
-    ASSERT_EQ(tw_ep_bind_cntr(ep, receive_counter, TW_RECV), 0) << tw_last_error();
+    if (options_.counters) {
+        ASSERT_EQ(tw_ep_bind_cntr(ep, send_counter, TW_SEND), 0) << tw_last_error();
+        ASSERT_EQ(tw_ep_bind_cntr(ep, receive_counter, TW_RECV), 0) << tw_last_error();
+    }
     ASSERT_EQ(tw_ep_bind_av(ep, av), 0) << tw_last_error();
     ASSERT_EQ(tw_ep_bind_cq(ep, cq, TW_SEND | TW_RECV | options_.cq_flags), 0) << tw_last_error();
     ASSERT_EQ(tw_ep_enable(ep), 0) << tw_last_error();

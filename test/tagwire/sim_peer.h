@@ -26,6 +26,8 @@ struct PeerOptions {
     uint64_t rx_flags = 0;
     uint64_t cq_flags = 0;  // TW_SELECTIVE_COMPLETION
     std::string auth_key;
+    // Bound to the endpoint. Without them a frame's small messages complete together.
+    bool counters = true;
     // The program is a pipeline that polls the node itself; what it is given back is in `foreign`.
     bool pipeline = false;
     uint32_t zero_copy_bytes = 0;

@@ -224,13 +224,16 @@ TEST_F(Tagged, CancelledReceiveMatchesNothingAndEndsOnce) {
 }
 
 TEST_F(Tagged, CancelTakesTheOldestWithTheContext) {
-    char later[16];
+    char later[16], other[16];
+    ASSERT_EQ(tw_trecv(ep_, other, sizeof(other), TW_ADDR_UNSPEC, 6, 0, other), 0);
     ASSERT_EQ(tw_trecv(ep_, buffer_, sizeof(buffer_), TW_ADDR_UNSPEC, 7, 0, &context_), 0);
     ASSERT_EQ(tw_trecv(ep_, later, sizeof(later), TW_ADDR_UNSPEC, 7, 0, &context_), 0);
     ASSERT_EQ(tw_cancel(ep_, &context_), 0);
     EXPECT_EQ(error_completion().entry.buffer, buffer_);
     arrive(7, "x");
     EXPECT_EQ(completion().buffer, later);
+    arrive(6, "x");
+    EXPECT_EQ(completion().context, other);
 }
 
 TEST_F(Tagged, MatchedReceiveCannotBeCancelled) {

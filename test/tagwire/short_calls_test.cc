@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Messages as most are: one buffer, no flag, no counter bound, requests that were used before.
+// These take short ways of their own, a frame's messages at once.
+#include <array>
+
+#include "test/tagwire/sim_peer.h"
+
+namespace tagwire::test {
+namespace {
+
+class ShortCalls : public testing::Test {
+  protected:
+    static constexpr size_t kGroup = 16;
+    static constexpr PeerOptions kPlain{.cq_entries = 64, .counters = false};
+
+    void SetUp() override {
+        exchange(a, b, 100);
+        exchange(b, a, 100);
+        forget();
+    }
+    bool run(const std::function<bool()>& done) { return simulator.run_until(done, 10 * kSecond); }
+    void settle() { simulator.run_for(kSecond / 100); }
+    void forget() {
+        for (SimPeer* peer : {&a, &b, &c}) {
+            peer->received.clear();
+            peer->sent.clear();
+        }
+    }
+
+    // A group of messages with tags from `first` on; the context of each is its buffer.
+    void exchange(SimPeer& from, SimPeer& to, uint64_t first) {
+        for (size_t i = 0; i < kGroup; ++i) {
+            std::string& buffer = buffers.emplace_back(8, '.');
+            to.receive(buffer, first + i, 0, to.address_of(from), &buffer);
+            ASSERT_NO_FATAL_FAILURE(from.send(to, first + i, pattern(first + i, 8), &from));
+        }
+        const size_t received = to.received.size(), sent = from.sent.size();
+        ASSERT_TRUE(run([&] {
+            return to.received.size() == received + kGroup && from.sent.size() == sent + kGroup;
+        })) << to.received.size()
+            << " received, " << from.sent.size() << " sent";
+    }
+
+    sim::Simulator simulator{sim::seed() + 9};
+    SimPeer a{simulator.add_node(), kPlain};
+    SimPeer b{simulator.add_node(), kPlain};
+    SimPeer c{simulator.add_node(), kPlain};
+    std::deque<std::string> buffers;
+};
+
+TEST_F(ShortCalls, give_their_places_in_a_small_queue_back) {
+    for (uint64_t first = 1000; first < 1000 + 100 * kGroup; first += kGroup) {
+        forget();
+        ASSERT_NO_FATAL_FAILURE(exchange(a, b, first));
+        for (size_t i = 0; i < kGroup; ++i) {
+            const tw_cq_entry& entry = b.received[i];
+            ASSERT_EQ(entry.tag, first + i);
+            ASSERT_EQ(entry.length, 8u);
+            ASSERT_EQ(entry.flags, TW_RECV | TW_TAGGED);
+            ASSERT_EQ(entry.source, b.address_of(a));
+            const auto& buffer = *static_cast<std::string*>(entry.context);
+            ASSERT_EQ(entry.buffer, buffer.data());
+            ASSERT_EQ(buffer, pattern(first + i, 8));
+            ASSERT_EQ(a.sent[i].tag, first + i);
+            ASSERT_EQ(a.sent[i].context, &a);
+            ASSERT_EQ(a.sent[i].flags, TW_SEND | TW_TAGGED);
+        }
+    }
+    EXPECT_EQ(a.stat("sends_outstanding"), 0u);
+    EXPECT_EQ(b.stat("receives_outstanding"), 0u);
+}
+
+TEST_F(ShortCalls, directed_receives_take_messages_of_their_peer_only) {
+    exchange(c, b, 1);  // c is known from now on
+    forget();
+    std::string from_c(8, '.'), from_any(8, '.');
+    b.receive(from_c, 7, 0, b.address_of(c));
+    a.send(b, 7, pattern(1, 8));
+    settle();
+    EXPECT_TRUE(b.received.empty());
+    c.send(b, 7, pattern(2, 8));
+    ASSERT_TRUE(run([&] { return b.received.size() == 1; }));
+    EXPECT_EQ(b.received[0].source, b.address_of(c));
+    EXPECT_EQ(from_c, pattern(2, 8));
+    b.receive(from_any, 7);
+    ASSERT_TRUE(run([&] { return b.received.size() == 2; }));
+    EXPECT_EQ(from_any, pattern(1, 8));
+}
+
+TEST_F(ShortCalls, messages_that_differ_in_the_midst_of_a_group_do_not_disturb_the_others) {
+    // In turn: fits, too long for its buffer, has no receive yet, carries data.
+    for (uint64_t tag = 0; tag < kGroup; ++tag) {
+        if (tag % 4 != 2) {
+            std::string& buffer = buffers.emplace_back(8, '.');
+            b.receive(buffer, tag, 0, TW_ADDR_UNSPEC, &buffer);
+        }
+        const std::string payload = pattern(tag, tag % 4 == 1 ? 12 : 8);
+        if (tag % 4 == 3) {
+            a.posted(tw_tinjectdata(a.ep, payload.data(), 8, tag, a.address_of(b), tag));
+        } else {
+            a.send(b, tag, payload);
+        }
+    }
+    settle();
+    EXPECT_EQ(a.sent.size(), 3 * kGroup / 4);
+    ASSERT_EQ(b.errors.size(), kGroup / 4);
+    for (size_t i = 0; i < kGroup / 4; ++i) {
+        EXPECT_EQ(b.errors[i].error, TW_ETRUNC);
+        EXPECT_EQ(b.errors[i].entry.tag, 4 * i + 1);
+        EXPECT_EQ(b.errors[i].overflow, 4u);
+    }
+    ASSERT_EQ(b.received.size(), kGroup / 2);
+    for (size_t i = 0; i < kGroup / 2; ++i) {
+        const uint64_t tag = 4 * (i / 2) + (i % 2 == 0 ? 0 : 3);
+        EXPECT_EQ(b.received[i].tag, tag);
+        EXPECT_EQ(b.received[i].data, tag % 4 == 3 ? tag : 0);
+        EXPECT_EQ(*static_cast<std::string*>(b.received[i].context), pattern(tag, 8));
+    }
+    b.received.clear();
+    for (uint64_t tag = 2; tag < kGroup; tag += 4) {
+        std::string& buffer = buffers.emplace_back(8, '.');
+        b.receive(buffer, tag);
+        settle();
+        EXPECT_EQ(buffer, pattern(tag, 8));
+    }
+    EXPECT_EQ(b.received.size(), kGroup / 4);
+    EXPECT_EQ(b.stat("unexpected_messages"), 0u);
+}
+
+TEST_F(ShortCalls, with_selective_completion_are_silent) {
+    const PeerOptions kSelective{.cq_flags = TW_SELECTIVE_COMPLETION, .counters = false};
+    SimPeer d(simulator.add_node(), kSelective);
+    for (uint64_t tag = 1; tag <= 10; ++tag) {
+        std::string& buffer = buffers.emplace_back(8, '.');
+        d.receive(buffer, tag);
+        a.send(d, tag, pattern(tag, 8));
+        d.send(b, tag, pattern(tag, 8));
+        settle();
+        EXPECT_EQ(buffer, pattern(tag, 8));
+        EXPECT_EQ(d.ended(), 0u) << "a silent operation completed";
+        EXPECT_EQ(d.stat("receives_outstanding") + d.stat("sends_outstanding"), 0u);
+    }
+}
+
+TEST_F(ShortCalls, end_once_each_when_the_peer_restarts) {
+    b.die();
+    for (uint64_t tag = 0; tag < kGroup; ++tag) {
+        a.send(b, tag, pattern(tag, 8));
+    }
+    b.start();
+    ASSERT_TRUE(run([&] { return a.errors.size() == kGroup; }));
+    for (uint64_t tag = 0; tag < kGroup; ++tag) {
+        EXPECT_EQ(a.errors[tag].error, ECONNRESET);
+        EXPECT_EQ(a.errors[tag].entry.tag, tag);
+    }
+    EXPECT_TRUE(a.sent.empty());
+    a.errors.clear();
+    exchange(a, b, 100);
+}
+
+// More than a short list holds: contexts are indexed from then on.
+TEST_F(ShortCalls, one_of_many_receives_is_cancelled) {
+    constexpr size_t kReceives = 200;
+    SimPeer d(simulator.add_node(), {.counters = false});
+    std::string bytes(kReceives, '.');
+    for (char& byte : bytes) {
+        ASSERT_EQ(tw_trecv(d.ep, &byte, 1, TW_ADDR_UNSPEC, 7, 0, &byte), 0);
+    }
+    for (const size_t cancelled : {kReceives / 2, size_t{0}, kReceives - 1}) {
+        ASSERT_EQ(tw_cancel(d.ep, &bytes[cancelled]), 0);
+        EXPECT_EQ(tw_cancel(d.ep, &bytes[cancelled]), -ENOENT);
+    }
+    a.send(d, 7, "x");
+    settle();
+    ASSERT_EQ(d.errors.size(), 3u);
+    EXPECT_EQ(d.errors[0].entry.context, &bytes[kReceives / 2]);
+    EXPECT_EQ(d.errors[0].error, ECANCELED);
+    ASSERT_EQ(d.received.size(), 1u);
+    EXPECT_EQ(d.received[0].context, &bytes[1]) << "the oldest that is left";
+    EXPECT_EQ(tw_cancel(d.ep, &bytes[1]), -ENOENT) << "it has matched";
+}
+
+}  // namespace
+}  // namespace tagwire::test
