@@ -12,7 +12,7 @@ namespace tagwire {
 
 // Operands of an atomic that are too many for its request.
 struct Operands {
-    uint32_t next_free;
+    Operands* next_free;
     uint8_t bytes[2 * TW_ATOMIC_SIZE];
 };
 
@@ -23,7 +23,7 @@ struct RmaRequest {
     const void* buffer;
     uint64_t flags;   // of its completion
     uint64_t length;  // of all parts
-    uint32_t next_free;
+    RmaRequest* next_free;
     uint32_t sequence = 0;  // counts the lives of this slot: a late reply belongs to none
     transport::PeerId peer;
     uint32_t parts;  // that have not ended
@@ -49,7 +49,7 @@ struct Placement {
     transport::IncomingMessage* message;
     Placement* next;  // of the region
     Placement* previous;
-    uint32_t next_free;
+    Placement* next_free;
     transport::ReceiveOperation receive;
     wire::PutData data;
 };
@@ -60,7 +60,7 @@ struct Reply {
     Reply* next;  // of the region
     Reply* previous;
     uint8_t* rescued = nullptr;  // what was left of the region's memory when it was closed
-    uint32_t next_free;
+    Reply* next_free;
     transport::SendOperation send;
     transport::ReceiveOperation receive;  // of a long atomic request
     uint8_t result[TW_ATOMIC_SIZE];

@@ -28,20 +28,19 @@ class CompletionQueue {
 
     Worker& worker() const { return worker_; }
 
-    bool has_room() const { return reserved_ + (tail_ - head_) <= mask_; }
+    bool has_room() const { return used_ <= mask_; }
     bool reserve() {
         if (!has_room()) {
             return false;
         }
-        ++reserved_;
+        ++used_;
         return true;
     }
-    void take_room() { ++reserved_; }  // has_room() said yes
-    void unreserve() { --reserved_; }
+    void take_room() { ++used_; }  // has_room() said yes
+    void unreserve() { --used_; }
 
     // The entry reserved before, for the caller to fill.
     Completion& write() {
-        --reserved_;
         ++activity_;
         return ring_[tail_++ & mask_];
     }
@@ -57,7 +56,6 @@ class CompletionQueue {
         Completion& next() { return queue_.ring_[tail_++ & queue_.mask_]; }
         // Others may write between these two.
         void pause() {
-            queue_.reserved_ -= tail_ - queue_.tail_;
             queue_.activity_ += tail_ - queue_.tail_;
             queue_.tail_ = tail_;
         }
@@ -78,6 +76,8 @@ class CompletionQueue {
     bool bound() const { return bindings_ != 0; }
 
   private:
+    ssize_t read_some(tw_cq_entry* entries, size_t count);
+
     Worker& worker_;
     uint64_t& activity_;  // the worker's
     Pages pages_;
@@ -85,7 +85,7 @@ class CompletionQueue {
     uint32_t mask_;
     uint32_t head_ = 0;
     uint32_t tail_ = 0;
-    uint32_t reserved_ = 0;
+    uint32_t used_ = 0;  // reserved, or written and not read
     uint32_t bindings_ = 0;
     std::atomic<uint32_t> signals_ = 0;
     uint32_t signals_taken_ = 0;

@@ -69,7 +69,7 @@ class Pages {
 };
 
 // A fixed number of objects, named by their index. T is trivially destructible
-// and has a member `uint32_t next_free`.
+// and has a member `T* next_free`.
 template <typename T>
 class Pool {
   public:
@@ -80,11 +80,8 @@ class Pool {
 
     // nullptr when all are taken.
     T* acquire() {
-        if (first_free_ != kNone) {
-            T* item = items_ + first_free_;
-            first_free_ = item->next_free;
-            ++in_use_;
-            return item;
+        if (has_freed()) {
+            return acquire_freed();
         }
         if (touched_ == capacity_) {
             return nullptr;
@@ -94,9 +91,9 @@ class Pool {
     }
 
     // The same for one that was in use before, when has_freed() says yes.
-    bool has_freed() const { return first_free_ != kNone; }
+    bool has_freed() const { return first_free_ != nullptr; }
     T* acquire_freed() {
-        T* item = items_ + first_free_;
+        T* item = first_free_;
         first_free_ = item->next_free;
         ++in_use_;
         return item;
@@ -104,7 +101,7 @@ class Pool {
 
     void release(T* item) {
         item->next_free = first_free_;
-        first_free_ = index_of(item);
+        first_free_ = item;
         --in_use_;
     }
 
@@ -116,12 +113,10 @@ class Pool {
     uint32_t touched() const { return touched_; }
 
   private:
-    static constexpr uint32_t kNone = UINT32_MAX;
-
     Pages pages_;
     T* items_;
+    T* first_free_ = nullptr;
     uint32_t capacity_;
-    uint32_t first_free_ = kNone;
     uint32_t touched_ = 0;
     uint32_t in_use_ = 0;
 };

@@ -14,10 +14,19 @@ uint64_t TscClock::now_ns() noexcept {
 }
 
 uint16_t PortNic::rx_burst(rte_mbuf** packets, uint16_t count) noexcept {
+    // Without callbacks rte_eth_rx_burst is this and no more.
+    const struct rte_eth_fp_ops& ops = rte_eth_fp_ops[port_];
+    if (__atomic_load_n(&ops.rxq.clbk[queue_], __ATOMIC_RELAXED) == nullptr) [[likely]] {
+        return ops.rx_pkt_burst(ops.rxq.data[queue_], packets, count);
+    }
     return rte_eth_rx_burst(port_, queue_, packets, count);
 }
 
 uint16_t PortNic::tx_burst(rte_mbuf** packets, uint16_t count) noexcept {
+    const struct rte_eth_fp_ops& ops = rte_eth_fp_ops[port_];
+    if (__atomic_load_n(&ops.txq.clbk[queue_], __ATOMIC_RELAXED) == nullptr) [[likely]] {
+        return ops.tx_pkt_burst(ops.txq.data[queue_], packets, count);
+    }
     return rte_eth_tx_burst(port_, queue_, packets, count);
 }
 

@@ -14,11 +14,11 @@ struct SendRequest {
     Endpoint* endpoint;
     void* context;
     const void* buffer;
-    uint32_t next_free;
-    struct End {
-        bool usual;      // tagged, and success has a completion when it comes
-        bool silent;     // success has no completion
-        bool completed;  // it had its completion when it was posted
+    SendRequest* next_free;
+    struct alignas(4) End {  // copied as one word
+        bool usual;          // tagged, and success has a completion when it comes
+        bool silent;         // success has no completion
+        bool completed;      // it had its completion when it was posted
     } ends;
     transport::SendOperation operation;
     uint8_t copy[TW_INJECT_SIZE];  // of the payload, with TW_INJECT
@@ -30,7 +30,7 @@ struct ReceiveRequest {
     void* context;
     void* buffer;
     ReceiveRequest* parent;  // the multi-receive that this one fills a part of
-    uint32_t next_free;
+    ReceiveRequest* next_free;
     // In the index of contexts while it is posted.
     uint32_t next_context;
     uint32_t previous_context;
@@ -65,7 +65,7 @@ struct UnexpectedMessage {
     match::Handle handle;     // of a claimed one
     UnexpectedMessage* next;  // blocked ones in order of arrival
     UnexpectedMessage* previous;
-    uint32_t next_free;
+    UnexpectedMessage* next_free;
     State state;
 };
 

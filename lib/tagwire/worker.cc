@@ -17,7 +17,44 @@ using transport::IncomingMessage;
 using transport::MessageKind;
 using transport::PeerId;
 
-int Worker::progress() noexcept {
+inline void Worker::records_arrived(const Event& event) {
+    PeerEntry& entry = peer_entry(event.peer);
+    if (entry.endpoint != nullptr) [[likely]] {
+        entry.endpoint->records_arrived(event, address_of(entry, event.peer), entry.key_group);
+        return;
+    }
+    counters_.unwanted += event.count;  // its endpoint is closed
+    transport_->records_done(event, 0);
+}
+
+inline void Worker::send_done(const Event& event) {
+    const MessageKind kind = event.send->header.kind;
+    if (kind > MessageKind::kUntagged) [[unlikely]] {
+        handler_of(kind)->send_done(*event.send, event.status);
+        return;
+    }
+    // All that end together went from one endpoint to one peer.
+    Endpoint& endpoint = *static_cast<SendRequest*>(event.send->user)->endpoint;
+    endpoint.sends_done(*event.send, event.count, event.status);
+}
+
+inline void Worker::handle(const Event& event) {
+    if (event.type == EventType::kRecords) [[likely]] {
+        records_arrived(event);
+    } else if (event.type == EventType::kSendDone) {
+        send_done(event);
+    } else {
+        handle_rare(event);
+    }
+}
+
+inline void Worker::handle(uint32_t count) noexcept {
+    for (uint32_t i = 0; i < count; ++i) {
+        handle(events_[i]);
+    }
+}
+
+inline int Worker::turn() noexcept {
     const uint32_t count = transport_->poll(events_);
     handle(count);
     if (!blocked_.empty()) [[unlikely]] {
@@ -31,6 +68,10 @@ int Worker::progress() noexcept {
     }
     activity_ += count;
     return static_cast<int>(count);
+}
+
+int Worker::progress() noexcept {
+    return turn();
 }
 
 // Everything that the frames bring is handled at once: a pipeline that offers more than
@@ -48,25 +89,16 @@ uint16_t Worker::input(rte_mbuf** packets, uint16_t count) noexcept {
     return given_back;
 }
 
-void Worker::handle(uint32_t count) noexcept {
-    for (uint32_t i = 0; i < count; ++i) {
-        handle(events_[i]);
-    }
-}
-
-void Worker::handle(const Event& event) {
+void Worker::handle_rare(const Event& event) {
     switch (event.type) {
         case EventType::kRecords:
-            records_arrived(event);
-            break;
+        case EventType::kSendDone:
+            break;  // handle()
         case EventType::kMessage:
             message_arrived(*event.message);
             break;
         case EventType::kMessageLost:
             message_lost(*event.message, event.status);
-            break;
-        case EventType::kSendDone:
-            send_done(event);
             break;
         case EventType::kReceiveDone:
             receive_done(event);
@@ -78,16 +110,6 @@ void Worker::handle(const Event& event) {
             forget_peer(event.peer);  // the PeerId may have been another peer's
             break;
     }
-}
-
-void Worker::records_arrived(const Event& event) {
-    PeerEntry& entry = peer_entry(event.peer);
-    if (entry.endpoint != nullptr) [[likely]] {
-        entry.endpoint->records_arrived(event, address_of(entry, event.peer), entry.key_group);
-        return;
-    }
-    counters_.unwanted += event.count;  // its endpoint is closed
-    transport_->records_done(event, 0);
 }
 
 void Worker::message_arrived(IncomingMessage& message) {
@@ -129,17 +151,6 @@ void Worker::message_lost(IncomingMessage& message, int status) {
     if (unexpected != nullptr) {
         unexpected->endpoint->message_lost(*unexpected, status);
     }
-}
-
-void Worker::send_done(const Event& event) {
-    const MessageKind kind = event.send->header.kind;
-    if (kind > MessageKind::kUntagged) [[unlikely]] {
-        handler_of(kind)->send_done(*event.send, event.status);
-        return;
-    }
-    // All that end together went from one endpoint to one peer.
-    Endpoint& endpoint = *static_cast<SendRequest*>(event.send->user)->endpoint;
-    endpoint.sends_done(*event.send, event.count, event.status);
 }
 
 void Worker::receive_done(const Event& event) {
@@ -277,7 +288,7 @@ int tw_progress(tw_worker* worker) {
     int events;
     {
         const tagwire::Guard guard(*worker);
-        events = worker->progress();
+        events = worker->turn();
     }
     if (worker->shared()) [[unlikely]] {
         worker->lock().give_way();

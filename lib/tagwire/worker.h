@@ -23,6 +23,9 @@ namespace tagwire {
 
 class AddressVector;
 
+// Of every turn, and defined in worker.cc, which makes one function of it.
+#define TAGWIRE_OF_A_TURN [[gnu::always_inline]] inline
+
 // How matching went beyond the usual (doc/matching.md).
 struct MatchCounters {
     uint64_t without_class = 0;    // receives put in the list that is scanned
@@ -59,6 +62,7 @@ class Worker {
     Worker(const tw_worker_attr& attr, uint64_t seed);
 
     int progress() noexcept;
+    TAGWIRE_OF_A_TURN int turn() noexcept;  // the same, for tw_progress
     uint16_t input(rte_mbuf** packets, uint16_t count) noexcept;
 
     transport::Transport& transport() { return *transport_; }
@@ -148,7 +152,7 @@ class Worker {
         return new_peer_entry(peer);
     }
     PeerEntry& new_peer_entry(transport::PeerId peer);
-    void handle(uint32_t count) noexcept;  // of events_
+    TAGWIRE_OF_A_TURN void handle(uint32_t count) noexcept;  // of events_
     tw_addr address_of(PeerEntry& entry, transport::PeerId peer) {
         if (entry.address == TW_ADDR_NOTAVAIL) [[unlikely]] {
             find_address(entry, peer);
@@ -156,11 +160,12 @@ class Worker {
         return entry.address;
     }
     void find_address(PeerEntry& entry, transport::PeerId peer);
-    void handle(const transport::Event& event);
-    void records_arrived(const transport::Event& event);
+    TAGWIRE_OF_A_TURN void handle(const transport::Event& event);
+    void handle_rare(const transport::Event& event);
+    TAGWIRE_OF_A_TURN void records_arrived(const transport::Event& event);
     void message_arrived(transport::IncomingMessage& message);
     void message_lost(transport::IncomingMessage& message, int status);
-    void send_done(const transport::Event& event);
+    TAGWIRE_OF_A_TURN void send_done(const transport::Event& event);
     void receive_done(const transport::Event& event);
     KindHandler* handler_of(transport::MessageKind kind) const {
         return handlers_[static_cast<size_t>(kind)];

@@ -93,12 +93,12 @@ void Engine::messages_done(Session& s, SendOperation& first, uint32_t count) noe
     for (uint32_t left = count - 1; left > 0; --left) {
         next = next->state.next;
     }
-    Event event;
+    Event& event = events_.add();
     event.type = EventType::kSendDone;
+    event.status = 0;
     event.peer = s.id;
     event.count = count;
     event.send = &first;
-    events_.push(event);
     (previous != nullptr ? previous->state.next : s.oldest) = next;
     (next != nullptr ? next->state.previous : s.newest) = previous;
     finish_markers(s);

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "lib/transport/engine.h"
+#include "lib/transport/frame_parts.h"
 #include "lib/transport/psn.h"
 #include "lib/transport/records.h"
 #include "lib/transport/scatter.h"
@@ -90,12 +91,11 @@ Counter Engine::receive_messages(Session& s, rte_mbuf* packet,
     counters_[Counter::rx_messages] += records;
     pending_records_ += records;
     frame_retained_ = true;
-    Event event;
+    Event& event = events_.add();
     event.type = EventType::kRecords;
     event.peer = s.id;
     event.count = records;
     event.records = {view.payload + sizeof(wire::MessagesHeader), packet, id};
-    events_.push(event);
     return Counter::rx_data;
 }
 
@@ -172,7 +172,7 @@ void Engine::records_done(const Event& event, uint32_t held) noexcept {
     if (held != event.count) {
         release_units(sessions_[event.peer], event.count - held);
     }
-    rte_pktmbuf_free(event.records.packet);  // what holds payload took a reference
+    free_frame(event.records.packet);  // what holds payload took a reference
 }
 
 Counter Engine::receive_first(Session& s, rte_mbuf* packet, const wire::FrameView& view) noexcept {

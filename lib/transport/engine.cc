@@ -209,6 +209,8 @@ int Engine::add_peer(uint16_t local_endpoint, const EndpointAddress& remote, Key
 
 uint32_t Engine::poll(std::span<Event> events) noexcept {
     advance_clock();
+    ++turn_;
+    acks_due_ = acks_due_ || !acks_.empty();
     if (finished_ != nullptr && events_.empty()) [[unlikely]] {
         free_finished();
     }
@@ -227,7 +229,7 @@ uint32_t Engine::poll(std::span<Event> events) noexcept {
     if (!ready_.empty()) {
         transmit();
     }
-    if (!acks_.empty()) {
+    if (acks_due_) {
         transmit_acks();
     }
     if (batch_count_ != 0) {

@@ -116,9 +116,11 @@ class Engine final : public Transport {
                 s.ack_listed = true;
                 acks_.push(s.id);
             }
+            s.ack_turn = turn_;
         } else if (need == AckNeed::kNow) {
             s.ack_need = need;
         }
+        acks_due_ = acks_due_ || need == AckNeed::kNow;
     }
     void count(Counter counter) noexcept { ++counters_[counter]; }
 
@@ -227,9 +229,19 @@ class Engine final : public Transport {
     enum class Step : uint8_t { kSent, kNothing, kNoBuffer };
     [[gnu::noinline]] void watch_and_append(Session& s, SendOperation& operation) noexcept;
     void append(Session& s, SendOperation& operation) noexcept {
+        if (s.newest != nullptr) {
+            append_behind(s, operation);
+            return;
+        }
+        operation.state.next = operation.state.previous = nullptr;
+        s.oldest = s.newest = s.unsent = &operation;
+        make_ready(s);
+    }
+    // The same when others are before it.
+    void append_behind(Session& s, SendOperation& operation) noexcept {
         operation.state.next = nullptr;
         operation.state.previous = s.newest;
-        (s.newest != nullptr ? s.newest->state.next : s.oldest) = &operation;
+        s.newest->state.next = &operation;
         s.newest = &operation;
         if (s.unsent == nullptr) {
             s.unsent = &operation;
@@ -257,6 +269,7 @@ class Engine final : public Transport {
 
     // frames.cc
     TAGWIRE_HOT rte_mbuf* new_frame() noexcept;
+    TAGWIRE_HOT void free_frame(rte_mbuf* packet) noexcept;
     bool take_stock() noexcept;
     bool has_tx_room() const noexcept { return batch_count_ < kTxBatch; }
     TAGWIRE_HOT void push_frame(rte_mbuf* packet) noexcept;
@@ -273,7 +286,8 @@ class Engine final : public Transport {
     bool emit(Session& s, TxSlot& slot, uint64_t psn, uint8_t flags) noexcept;
     bool send_ack(Session& s) noexcept;
     void send_control(Session& s, wire::PacketType type, uint8_t flags) noexcept;
-    TAGWIRE_HOT void finish_udp(rte_mbuf* packet, const rte_mbuf* lent = nullptr) noexcept;
+    TAGWIRE_HOT void finish_udp(rte_mbuf* packet, uint16_t pseudo_sum,
+                                const rte_mbuf* lent = nullptr) noexcept;
     wire::FrameHeader* begin_reply(rte_mbuf** packet, const wire::FrameView& to,
                                    wire::PacketType type) noexcept;
     void finish_reply(rte_mbuf* packet, uint32_t extension) noexcept;
@@ -386,6 +400,8 @@ class Engine final : public Transport {
     IncomingMessage* finished_ = nullptr;  // freed once their event was seen
     PeerList ready_;
     PeerList acks_;
+    uint32_t turn_ = 0;      // counts polls
+    bool acks_due_ = false;  // some want to leave with this poll
     rte_mbuf* batch_[kTxBatch];
     uint32_t batch_count_ = 0;
     rte_mbuf* stock_[kBurst];

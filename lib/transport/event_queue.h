@@ -30,14 +30,15 @@ class EventQueue {
         return count;
     }
 
-    void push(const Event& event) noexcept {
+    void push(const Event& event) noexcept { add() = event; }
+
+    // One to be filled in: what its type does not use may be of an earlier event.
+    Event& add() noexcept {
         // Events wait only while the span is full: begin() fills it from them first.
         if (next_ != end_) [[likely]] {
-            *next_++ = event;
-        } else {
-            waiting_.push_back(event);
-            ++left_;
+            return *next_++;
         }
+        return add_waiting();
     }
 
     // No events wait: they all fit the caller's span.
@@ -51,6 +52,10 @@ class EventQueue {
     }
 
   private:
+    [[gnu::noinline]] Event& add_waiting() noexcept {
+        ++left_;
+        return waiting_.emplace_back();
+    }
     void hand_over() noexcept {
         while (next_ != end_ && !empty()) {
             *next_++ = waiting_[waiting_.size() - left_--];

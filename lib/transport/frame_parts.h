@@ -51,6 +51,23 @@ inline rte_mbuf* Engine::new_frame() noexcept {
     return stock_[--stock_count_];
 }
 
+// One that was received. It may be the next one to send: what begin_frame and finish_frame do
+// not write is made as the pool gives it.
+inline void Engine::free_frame(rte_mbuf* packet) noexcept {
+    if (stock_count_ < kBurst && packet->pool == config_.packet_pool &&
+        rte_mbuf_refcnt_read(packet) == 1 && packet->nb_segs == 1 && RTE_MBUF_DIRECT(packet)) {
+        packet->data_off = RTE_PKTMBUF_HEADROOM;
+        packet->port = RTE_MBUF_PORT_INVALID;
+        packet->ol_flags = 0;
+        packet->packet_type = 0;
+        packet->vlan_tci = 0;
+        packet->tx_offload = 0;
+        stock_[stock_count_++] = packet;
+    } else {
+        rte_pktmbuf_free(packet);
+    }
+}
+
 inline void Engine::push_frame(rte_mbuf* packet) noexcept {
     batch_[batch_count_++] = packet;
     if (batch_count_ == kTxBatch) [[unlikely]] {
@@ -91,15 +108,17 @@ inline uint8_t* Engine::begin_frame(Session& s, rte_mbuf* packet, wire::PacketTy
     return reinterpret_cast<uint8_t*>(frame + 1);
 }
 
-// The checksum, or what the NIC needs to compute it. `lent`: the segment behind this one.
-inline void Engine::finish_udp(rte_mbuf* packet, const rte_mbuf* lent) noexcept {
+// The checksum, or what the NIC needs to compute it. `pseudo_sum` is without the length;
+// `lent`: the segment behind this one.
+inline void Engine::finish_udp(rte_mbuf* packet, uint16_t pseudo_sum,
+                               const rte_mbuf* lent) noexcept {
     auto* frame = rte_pktmbuf_mtod(packet, wire::FrameHeader*);
     if (config_.nic_udp_checksum) {
-        packet->ol_flags |= RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_UDP_CKSUM;
-        packet->l2_len = sizeof(frame->ethernet);
-        packet->l3_len = sizeof(frame->ip);
-        frame->udp.checksum = wire::be16::from_raw(
-            wire::checksum_fold(wire::pseudo_header_sum(frame->ip, frame->udp.length)));
+        packet->ol_flags = RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_UDP_CKSUM;
+        packet->tx_offload =
+            rte_mbuf_tx_offload(sizeof(frame->ethernet), sizeof(frame->ip), 0, 0, 0, 0, 0);
+        frame->udp.checksum =
+            wire::be16::from_raw(wire::checksum_join(pseudo_sum, frame->udp.length.raw()));
     } else if (lent == nullptr) {
         frame->udp.checksum = wire::be16::from_raw(wire::udp_checksum(frame->ip, frame->udp));
     } else {
@@ -117,11 +136,11 @@ inline void Engine::finish_frame(const Session& s, rte_mbuf* packet, const uint8
     const wire::be16 ip_length = static_cast<uint16_t>(length - sizeof(frame->ethernet));
     frame->ip.total_length = ip_length;
     frame->ip.checksum = wire::be16::from_raw(
-        static_cast<uint16_t>(~wire::checksum_fold(uint64_t{s.ip_sum} + ip_length.raw())));
+        static_cast<uint16_t>(~wire::checksum_join(s.ip_sum, ip_length.raw())));
     frame->udp.length = static_cast<uint16_t>(length - sizeof(frame->ethernet) - sizeof(frame->ip));
     packet->data_len = static_cast<uint16_t>(own);
     packet->pkt_len = length;
-    finish_udp(packet, lent);
+    finish_udp(packet, s.pseudo_sum, lent);
 }
 
 }  // namespace tagwire::transport

@@ -55,6 +55,7 @@ void Engine::fill_template(Session& s, const wire::Mac& mac) noexcept {
     s.frame.base.connection = s.remote_connection;
     s.frame.base.connection_tag = s.remote_tag;
     s.ip_sum = wire::checksum_fold(wire::checksum_add(0, &s.frame.ip, sizeof(s.frame.ip)));
+    s.pseudo_sum = wire::checksum_fold(wire::pseudo_header_sum(s.frame.ip, 0));
 }
 
 // The stock of frames is used up.
@@ -204,7 +205,7 @@ void Engine::finish_reply(rte_mbuf* packet, uint32_t extension) noexcept {
     frame->udp.length = static_cast<uint16_t>(length - sizeof(frame->ethernet) - sizeof(frame->ip));
     packet->data_len = static_cast<uint16_t>(length);
     packet->pkt_len = length;
-    finish_udp(packet);
+    finish_udp(packet, wire::checksum_fold(wire::pseudo_header_sum(frame->ip, 0)));
     const bool own = frame->ip.destination.raw() == decode_.ip.raw() &&
                      frame->udp.destination_port.raw() == decode_.udp_port.raw();
     own ? loop_back(packet) : push_frame(packet);

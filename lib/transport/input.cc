@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "lib/transport/engine.h"
+#include "lib/transport/frame_parts.h"
 #include "lib/wire/claim.h"
 
 namespace tagwire::transport {
@@ -55,7 +56,7 @@ bool Engine::take_if_ours(rte_mbuf* packet) noexcept {
     count(Counter::rx_frames);
     count(receive_frame(packet));
     if (!std::exchange(frame_retained_, false)) {
-        rte_pktmbuf_free(packet);
+        free_frame(packet);
     }
     return true;
 }

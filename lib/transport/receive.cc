@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "lib/transport/engine.h"
+#include "lib/transport/frame_parts.h"
 #include "lib/transport/log.h"
 #include "lib/transport/psn.h"
 
@@ -56,7 +57,7 @@ void Engine::receive_burst(rte_mbuf** packets, uint16_t received) noexcept {
         }
         count(receive_frame(packets[i]));
         if (!std::exchange(frame_retained_, false)) {
-            rte_pktmbuf_free(packets[i]);  // what holds payload took a reference
+            free_frame(packets[i]);  // what holds payload took a reference
         }
     }
 }
@@ -74,7 +75,7 @@ void Engine::receive_looped() noexcept {
         count(Counter::looped_frames);
         count(receive_frame(packet));
         if (!std::exchange(frame_retained_, false)) {
-            rte_pktmbuf_free(packet);
+            free_frame(packet);
         }
     }
     looped_scratch_.clear();

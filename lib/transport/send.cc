@@ -63,9 +63,9 @@ int Engine::send_short(PeerId peer, SendOperation& operation) noexcept {
     count(Counter::tx_messages);
     if (s.oldest == nullptr) {
         watch_and_append(s, operation);
-    } else {
-        append(s, operation);
+        return 0;
     }
+    append_behind(s, operation);
     return 0;
 }
 
@@ -431,10 +431,14 @@ void Engine::held_back(Session& s) noexcept {
 
 // kSoon waits one poll for data to ride on.
 void Engine::transmit_acks() noexcept {
+    acks_due_ = false;
     acks_.keep_if([this](PeerId id) {
         Session& s = sessions_[id];
+        if (s.ack_need == AckNeed::kSoon && s.ack_turn == turn_) {
+            return true;
+        }
         const bool wanted = s.ack_need != AckNeed::kNone && s.state >= SessionState::kEstablished;
-        s.ack_listed = wanted && (s.ack_need != AckNeed::kNow || !send_ack(s));
+        s.ack_listed = wanted && !send_ack(s);
         s.ack_need = s.ack_listed ? AckNeed::kNow : AckNeed::kNone;
         return s.ack_listed;
     });

@@ -71,12 +71,14 @@ struct alignas(64) Session {
     uint32_t payload_room;  // bytes after the base header
     uint32_t record_room;   // bytes of records in a frame
     uint32_t eager_window;  // agreed
-    uint32_t ip_sum;        // checksum of the IP header without its length
+    uint16_t ip_sum;        // checksum of the IP header without its length
+    uint16_t pseudo_sum;    // of the UDP pseudo header without its length
     Congestion congestion;
     bool ready;          // in the list of sessions with something to send
     bool transfer_turn;  // transfers and new messages take turns
     AckNeed ack_need;
     bool ack_listed;
+    uint32_t ack_turn;  // the poll in which ack_need arose
     bool saw_duplicate;
     SessionState state;
     bool echo_valid;

@@ -22,6 +22,12 @@ constexpr uint16_t checksum_fold(uint64_t sum) noexcept {
     return static_cast<uint16_t>(sum);
 }
 
+// The folded sum of two folded ones.
+constexpr uint16_t checksum_join(uint16_t a, uint16_t b) noexcept {
+    const uint32_t sum = uint32_t{a} + b;
+    return static_cast<uint16_t>(sum + (sum >> 16));
+}
+
 inline uint16_t checksum(const void* data, size_t length) noexcept {
     return static_cast<uint16_t>(~checksum_fold(checksum_add(0, data, length)));
 }
