@@ -67,9 +67,10 @@ class Files(peers.PeersTest):
         self.assertIn("shares no files", client.errors)
         self.assertEqual(server.finish().status, 1)
 
-    def test_a_folder_that_cannot_be_written_is_said_on_both_sides(self):
+    def test_a_folder_that_goes_while_the_server_runs_is_said_on_both_sides(self):
         self.write("source", b"contents")
-        server = self.start_server("--dir", self.path("missing"))
+        server = self.start_server("--dir", self.path(self.make_folder("missing")))
+        os.rmdir(self.path("missing"))
         client = self.start_client("file", self.path("source")).finish()
         self.assertEqual(client.status, 1, client.text)
         self.assertIn("missing", client.errors)
