@@ -36,7 +36,7 @@ int parse(std::string_view text, tw_address* address) {
     if (colon == text.npos || !take_number(text.substr(colon + 1), &result.udp_port) ||
         result.udp_port == 0) {
         return fail(EINVAL,
-                    "address '%s': a UDP port from 1 to 65535 is missing, as in 192.0.2.1:18515",
+                    "address '%s': after ':' comes a UDP port, 1 to 65535, as in 192.0.2.1:18515",
                     whole.c_str());
     }
     std::string ip(text.substr(0, colon));

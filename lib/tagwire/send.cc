@@ -137,6 +137,10 @@ int Endpoint::open_peer(tw_addr address, PeerId* peer) noexcept {
     }
     const AddressVector::Entry* remote = av_->lookup(address);
     if (remote == nullptr) {
+        if (address == TW_ADDR_UNSPEC) {
+            return refuse(EINVAL,
+                          "TW_ADDR_UNSPEC is no destination: name an address of the vector");
+        }
         return fail(EINVAL, "address %" PRIu64 " is not in the endpoint's address vector", address);
     }
     if (address >= peers_.size()) {

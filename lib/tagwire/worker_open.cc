@@ -90,8 +90,18 @@ int complete_from_port(tw_worker_attr* attr) {
                     "tw_worker_open: port %u has %u RX and %u TX queues; queue %u is not there",
                     attr->port_id, info.nb_rx_queues, info.nb_tx_queues, attr->queue_id);
     }
-    if (attr->mtu == 0) {
-        rte_eth_dev_get_mtu(attr->port_id, &attr->mtu);
+    uint16_t mtu = 0;
+    if (rte_eth_dev_get_mtu(attr->port_id, &mtu) == 0) {
+        if (attr->mtu > mtu) {
+            return fail(
+                EINVAL,
+                "tw_worker_open: mtu %u is more than the %u of port %u, whose peers' frames "
+                "would be lost: rte_eth_dev_set_mtu first",
+                attr->mtu, mtu, attr->port_id);
+        }
+        if (attr->mtu == 0) {
+            attr->mtu = mtu;
+        }
     }
     if (is_zero(attr->mac)) {
         rte_ether_addr mac{};
@@ -134,14 +144,20 @@ int Worker::open(const tw_worker_attr& given, tw_worker** worker) {
     if (int error = check_address(attr.address); error != 0) {
         return error;
     }
+    if (attr.address.family == 4 && (attr.address.ip[0] == 0 || attr.address.ip[0] >= 224)) {
+        return fail(EINVAL, "tw_worker_open: %u.%u.%u.%u is no address of a host",
+                    attr.address.ip[0], attr.address.ip[1], attr.address.ip[2], attr.address.ip[3]);
+    }
     if (const int error = sends_to_port(attr) ? complete_from_port(&attr) : check_nic(attr);
         error != 0) {
         return error;
     }
     set_defaults(&attr);
     if (attr.max_operations > kMaxOperations || attr.max_peers > kMaxOperations) {
-        return fail(EINVAL, "tw_worker_open: max_operations and max_peers are at most %u",
-                    kMaxOperations);
+        const bool operations = attr.max_operations > kMaxOperations;
+        return fail(EINVAL, "tw_worker_open: %s is %u, and at most %u",
+                    operations ? "max_operations" : "max_peers",
+                    operations ? attr.max_operations : attr.max_peers, kMaxOperations);
     }
     if (attr.threading > TW_THREAD_SAFE) {
         return fail(EINVAL, "tw_worker_open: threading %u is none of enum tw_threading",
@@ -281,7 +297,8 @@ int tw_worker_close(tw_worker* worker) {
     if (worker->has_children()) {
         return refuse(
             EBUSY,
-            "tw_worker_close: close its endpoints, completion queues and address vectors first");
+            "tw_worker_close: close its endpoints, queues, counters, address vectors, regions and "
+            "waits first");
     }
     delete worker;
     return 0;

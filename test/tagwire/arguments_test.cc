@@ -102,6 +102,9 @@ TEST_F(Arguments, NullObjectsAreRefused) {
 TEST_F(Arguments, WorkerAttributesAreChecked) {
     EXPECT_EQ(open_worker([](auto& attr) { attr.size = 0; }), -EINVAL);
     EXPECT_EQ(open_worker([](auto& attr) { attr.address.family = 5; }), -EINVAL);
+    for (const uint8_t first : {0, 224, 255}) {
+        EXPECT_EQ(open_worker([first](auto& attr) { attr.address.ip[0] = first; }), -EINVAL);
+    }
     EXPECT_EQ(open_worker([](auto& attr) { attr.address.udp_port = 0; }), -EINVAL);
     EXPECT_EQ(open_worker([](auto& attr) { attr.mac[5] = 0; }), -EINVAL);
     EXPECT_EQ(open_worker([](auto& attr) { attr.packet_pool = nullptr; }), -EINVAL);

@@ -215,9 +215,8 @@ TEST_F(Interrupted, by_a_receiver_that_wants_less) {
     b.receive(small, 1);
     a.send(b, 1, pattern(1, kLength));
     a.send(b, 2, pattern(2, kLength));
-    ASSERT_TRUE(run([&] {
-        return b.ended() == 1 && a.ended() == 1 && b.stat("unexpected_messages") == 1;
-    }));
+    ASSERT_TRUE(run(
+        [&] { return b.ended() == 1 && a.ended() == 1 && b.stat("unexpected_messages") == 1; }));
     EXPECT_TRUE(small == pattern(1, kLength).substr(0, small.size()));
     int context = 0;
     const tw_msg_tagged message{nullptr, 0, TW_ADDR_UNSPEC, 2, 0, &context, 0};
@@ -311,6 +310,10 @@ TEST(ZeroCopyPort, a_queue_that_cannot_is_refused_with_a_remedy) {
     EXPECT_EQ(tw_worker_open(&attr, &worker), -ENOTSUP);
     EXPECT_NE(std::strstr(tw_last_error(), "zero_copy_bytes 0"), nullptr) << tw_last_error();
     attr.zero_copy_bytes = 0;  // it is not done unasked
+    attr.mtu = 9000;           // the port would drop what peers send then
+    EXPECT_EQ(tw_worker_open(&attr, &worker), -EINVAL);
+    EXPECT_NE(std::strstr(tw_last_error(), "rte_eth_dev_set_mtu"), nullptr) << tw_last_error();
+    attr.mtu = 0;
     ASSERT_EQ(tw_worker_open(&attr, &worker), 0) << tw_last_error();
     EXPECT_EQ(tw_worker_close(worker), 0);
     rte_eth_dev_close(port);

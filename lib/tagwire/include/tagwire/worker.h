@@ -57,9 +57,9 @@ struct tw_worker_attr {
 
 void tw_worker_attr_init(struct tw_worker_attr* attr);
 int tw_worker_open(const struct tw_worker_attr* attr, tw_worker** worker);
-int tw_worker_close(tw_worker* worker); /* -EBUSY while it has endpoints, queues or vectors */
+int tw_worker_close(tw_worker* worker); /* -EBUSY while anything of it is open */
 /* Closes every session in order: -EAGAIN (call tw_progress, then again) until all that was sent is
- * acknowledged and the peers know; then 0. Nothing can be sent afterwards. */
+ * acknowledged and the peers know; then 0. A send afterwards opens a new session. */
 int tw_worker_shutdown(tw_worker* worker);
 
 /* One turn of the worker: receive, match, complete, transmit. Returns the number of events handled.
