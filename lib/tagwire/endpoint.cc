@@ -198,10 +198,9 @@ int Endpoint::enable() {
     enabled_ = can_receive_ = true;
     can_send_ = connection_ == nullptr;
     // With several threads every call takes the worker's lock first; a connection may end.
-    plain_sends_ = connection_ == nullptr && !worker_.shared() &&
-                   (tx_flags_ & ~(TW_COMPLETION | TW_TRANSMIT_COMPLETE)) == 0;
-    plain_receives_ =
-        connection_ == nullptr && !worker_.shared() && (rx_flags_ & ~TW_COMPLETION) == 0;
+    plain_copies_ = connection_ == nullptr && !worker_.shared();
+    plain_sends_ = plain_copies_ && (tx_flags_ & ~(TW_COMPLETION | TW_TRANSMIT_COMPLETE)) == 0;
+    plain_receives_ = plain_copies_ && (rx_flags_ & ~TW_COMPLETION) == 0;
     const bool silent_sends = (tx_flags_ & TW_COMPLETION) == 0;
     plain_end_ = {.usual = !silent_sends, .silent = silent_sends, .completed = false};
     silent_receives_ = (rx_flags_ & TW_COMPLETION) == 0;

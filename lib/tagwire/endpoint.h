@@ -54,8 +54,12 @@ class Endpoint {
     bool takes_plain_send(const void* buffer, size_t length, tw_addr dest) const noexcept;
     bool takes_plain_receive(const void* buffer, size_t length, tw_addr source,
                              transport::MessageKind kind) const noexcept;
-    int send_plain(const void* buffer, size_t length, tw_addr dest, uint64_t tag,
-                   void* context) noexcept;
+    bool takes_plain_inject(const void* buffer, size_t length, tw_addr dest) const noexcept;
+    bool takes_plain_copy(const tw_msg_tagged& message, uint64_t flags) const noexcept;
+    template <bool kCopies>
+    int send_plain(const void* buffer, size_t length, tw_addr dest, uint64_t tag, void* context,
+                   SendRequest::End ends) noexcept;
+    SendRequest::End plain_end() const { return plain_end_; }
     int receive_plain(void* buffer, size_t length, tw_addr source, uint64_t tag, uint64_t ignore,
                       void* context, transport::MessageKind kind) noexcept;
     uint64_t send_flags() const { return tx_flags_; }
@@ -65,7 +69,12 @@ class Endpoint {
     uint64_t message_receive_flags(uint64_t flags) const { return flags | rx_message_flags_; }
 
     // Events. `source`: the peer's index in the address vector.
-    void records_arrived(const transport::Event& event, tw_addr source, uint32_t key) noexcept;
+    // False: a part of the records is left in the event for the next turn.
+    bool records_arrived(transport::Event& event, tw_addr source, uint32_t key,
+                         bool rest_may_wait) noexcept;
+    bool has_posted() const noexcept {
+        return sides_[0].posted->size() + sides_[1].posted->size() != 0;
+    }
     void message_arrived(transport::IncomingMessage& message) noexcept;
     void message_lost(UnexpectedMessage& unexpected, int status) noexcept;
     void sends_done(transport::SendOperation& first, uint32_t count, int status) noexcept;
@@ -185,6 +194,10 @@ class Endpoint {
     void make_hungry(ReceiveRequest& multi, bool first) noexcept;
     void unlink_hungry(ReceiveRequest& multi) noexcept;
 
+    // plain.h
+    bool takes_plain(bool flags_are_plain, const void* buffer, size_t length,
+                     tw_addr dest) const noexcept;
+
     // completion.cc
     void complete(ReceiveRequest& request, const Arrival& arrival, int status) noexcept;
     void complete_cancelled(ReceiveRequest& request, int error) noexcept;
@@ -199,7 +212,8 @@ class Endpoint {
     bool enabled_ = false;
     bool can_send_ = false;  // enabled and, if it is a connected one, connected
     bool can_receive_ = false;
-    bool plain_sends_ = false;  // enabled, and no default flag asks for more than a completion
+    bool plain_sends_ = false;   // enabled, and no default flag asks for more than a completion
+    bool plain_copies_ = false;  // enabled, and no other thread and no connection to look after
     bool plain_receives_ = false;
     bool silent_receives_ = false;  // of the plain ones: success has no completion
     SendRequest::End plain_end_{};  // of plain sends

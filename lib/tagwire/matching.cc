@@ -14,19 +14,23 @@ using transport::IncomingMessage;
 using State = UnexpectedMessage::State;
 
 // The small messages of a frame. One whose receive waits goes from the frame into its buffer;
-// any other becomes a message of its own.
-void Endpoint::records_arrived(const transport::Event& event, tw_addr source,
-                               uint32_t key) noexcept {
+// any other becomes a message of its own. But when receives have met messages here and none is
+// left, the application, which will read completions now, most often posts the next ones then; and
+// a message that comes before its receive costs twice as much. So the rest stays in the frame for a
+// turn, if it may: the event says then what is left.
+bool Endpoint::records_arrived(transport::Event& event, tw_addr source, uint32_t key,
+                               bool rest_may_wait) noexcept {
     const uint8_t* at = event.records.first;
     bool usual = !blocked() && counters_[static_cast<size_t>(Counted::kReceive)] == nullptr &&
                  !worker_.contexts().active();
     uint32_t held = 0;
+    uint32_t taken = 0;
     CompletionQueue::Writer writer(*receive_cq_);
-    for (uint32_t i = 0; i < event.count; ++i) {
+    for (; taken < event.count; ++taken) {
         const transport::TaggedRecord record(at);
         if (!usual || !record.usual()) [[unlikely]] {
             writer.pause();
-            at = take_record(event, i, at, key, held);
+            at = take_record(event, taken, at, key, held);
             writer.resume();
             usual = usual && !blocked();
             continue;
@@ -35,8 +39,11 @@ void Endpoint::records_arrived(const transport::Event& event, tw_addr source,
         ReceiveRequest* const request = slot != match::kNone ? &worker_.receives()[slot] : nullptr;
         if (request == nullptr || !request->plain || record.length() > request->operation.capacity)
             [[unlikely]] {
+            if (request == nullptr && rest_may_wait && taken != held && !has_posted()) {
+                break;
+            }
             writer.pause();
-            at = take_record(event, i, at, request, held);
+            at = take_record(event, taken, at, request, held);
             writer.resume();
             usual = !blocked();
             continue;
@@ -59,8 +66,13 @@ void Endpoint::records_arrived(const transport::Event& event, tw_addr source,
         completion.error = 0;
         worker_.receives().release(request);
     }
-    worker_.counters().matched_posted += event.count - held;
+    worker_.counters().matched_posted += taken - held;
+    if (taken != event.count) [[unlikely]] {
+        worker_.transport().records_taken(event, taken, held, at);
+        return false;
+    }
     worker_.transport().records_done(event, held);
+    return true;
 }
 
 // One that is not as most are. Returns where the next one is.

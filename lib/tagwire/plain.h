@@ -4,34 +4,60 @@
 // do, in less steps, and leave to those whatever is out of the ordinary.
 #pragma once
 
+#include <cstring>
+
 #include "lib/tagwire/endpoint.h"
 
 namespace tagwire {
 
-// Whether send_plain() may be called.
-[[gnu::always_inline]] inline bool Endpoint::takes_plain_send(const void* buffer, size_t length,
-                                                              tw_addr dest) const noexcept {
-    return plain_sends_ && buffer != nullptr && length - 1 < transport::kShortMessage &&
+[[gnu::always_inline]] inline bool Endpoint::takes_plain(bool flags_are_plain, const void* buffer,
+                                                         size_t length,
+                                                         tw_addr dest) const noexcept {
+    return flags_are_plain && buffer != nullptr && length - 1 < transport::kShortMessage &&
            dest < peers_.size() && peers_[dest] != transport::kNoPeer && send_cq_->has_room() &&
            worker_.sends().has_freed();
 }
 
+// Whether send_plain() may be called with the default flags.
+[[gnu::always_inline]] inline bool Endpoint::takes_plain_send(const void* buffer, size_t length,
+                                                              tw_addr dest) const noexcept {
+    return takes_plain(plain_sends_, buffer, length, dest);
+}
+
+// Whether send_plain() may be called for a message that is copied and has no completion.
+[[gnu::always_inline]] inline bool Endpoint::takes_plain_inject(const void* buffer, size_t length,
+                                                                tw_addr dest) const noexcept {
+    return takes_plain(plain_copies_, buffer, length, dest);
+}
+
+// With kCopies the payload goes into the request, and the caller's buffer is free (TW_INJECT).
+template <bool kCopies>
 [[gnu::always_inline]] inline int Endpoint::send_plain(const void* buffer, size_t length,
-                                                       tw_addr dest, uint64_t tag,
-                                                       void* context) noexcept {
+                                                       tw_addr dest, uint64_t tag, void* context,
+                                                       SendRequest::End ends) noexcept {
     const transport::PeerId peer = peers_[dest];
     SendRequest* request = worker_.sends().acquire_freed();
     request->endpoint = this;
     request->context = context;
     request->buffer = buffer;
-    request->ends = plain_end_;
+    request->ends = ends;
     transport::SendOperation& operation = request->operation;
     operation.header.tag = tag;
     operation.header.data = 0;
     operation.header.length = length;
     operation.header.kind = transport::MessageKind::kTagged;
     operation.header.flags = 0;
-    operation.iov[0] = {const_cast<void*>(buffer), length};
+    if constexpr (kCopies) {
+        static_assert(sizeof(request->copy) >= transport::kShortMessage);
+        if (length == sizeof(uint64_t)) [[likely]] {
+            std::memcpy(request->copy, buffer, sizeof(uint64_t));
+        } else {
+            std::memcpy(request->copy, buffer, length);
+        }
+        operation.iov[0] = {request->copy, length};
+    } else {
+        operation.iov[0] = {const_cast<void*>(buffer), length};
+    }
     operation.iov_count = 1;
     operation.user = request;
     if (const int error = worker_.transport().send_short(peer, operation); error != 0)
@@ -41,6 +67,14 @@ namespace tagwire {
     send_cq_->take_room();
     ++sends_;
     return 0;
+}
+
+// Whether a message of tw_tsendmsg is a plain one that is copied and has a completion.
+[[gnu::always_inline]] inline bool Endpoint::takes_plain_copy(const tw_msg_tagged& message,
+                                                              uint64_t flags) const noexcept {
+    return message_send_flags(flags) == (TW_INJECT | TW_COMPLETION) && message.iov_count == 1 &&
+           message.iov != nullptr &&
+           takes_plain(plain_copies_, message.iov->iov_base, message.iov->iov_len, message.addr);
 }
 
 // Whether receive_plain() may be called.

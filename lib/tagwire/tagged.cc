@@ -48,7 +48,7 @@ int receive(tw_ep* ep, const iovec* iov, size_t count, tw_addr source, uint64_t 
 int tw_tsend(tw_ep* ep, const void* buffer, size_t length, tw_addr dest, uint64_t tag,
              void* context) {
     if (ep != nullptr && ep->takes_plain_send(buffer, length, dest)) [[likely]] {
-        return ep->send_plain(buffer, length, dest, tag, context);
+        return ep->send_plain<false>(buffer, length, dest, tag, context, ep->plain_end());
     }
     return send(ep, buffer, length, dest, tag, context);
 }
@@ -62,6 +62,11 @@ int tw_tsendv(tw_ep* ep, const iovec* iov, size_t count, tw_addr dest, uint64_t 
 }
 
 int tw_tsendmsg(tw_ep* ep, const tw_msg_tagged* msg, uint64_t flags) {
+    if (ep != nullptr && msg != nullptr && ep->takes_plain_copy(*msg, flags)) {
+        constexpr SendRequest::End kEnd{.usual = true, .silent = false, .completed = false};
+        return ep->send_plain<true>(msg->iov->iov_base, msg->iov->iov_len, msg->addr, msg->tag,
+                                    msg->context, kEnd);
+    }
     if (ep == nullptr || msg == nullptr) {
         return refuse(EINVAL, "tw_tsendmsg: ep and msg cannot be NULL");
     }
@@ -73,6 +78,10 @@ int tw_tsendmsg(tw_ep* ep, const tw_msg_tagged* msg, uint64_t flags) {
 }
 
 int tw_tinject(tw_ep* ep, const void* buffer, size_t length, tw_addr dest, uint64_t tag) {
+    if (ep != nullptr && ep->takes_plain_inject(buffer, length, dest)) [[likely]] {
+        constexpr SendRequest::End kEnd{.usual = false, .silent = true, .completed = false};
+        return ep->send_plain<true>(buffer, length, dest, tag, nullptr, kEnd);
+    }
     if (ep == nullptr) {
         return refuse(EINVAL, kNoEndpoint);
     }
@@ -112,6 +121,11 @@ int tw_trecvv(tw_ep* ep, const iovec* iov, size_t count, tw_addr source, uint64_
               uint64_t ignore, void* context) {
     if (ep == nullptr) {
         return refuse(EINVAL, kNoEndpoint);
+    }
+    if (count == 1 && iov != nullptr &&
+        ep->takes_plain_receive(iov->iov_base, iov->iov_len, source, MessageKind::kTagged)) {
+        return ep->receive_plain(iov->iov_base, iov->iov_len, source, tag, ignore, context,
+                                 MessageKind::kTagged);
     }
     return receive(ep, iov, count, source, tag, ignore, context, ep->receive_flags());
 }

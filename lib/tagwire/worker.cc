@@ -17,14 +17,16 @@ using transport::IncomingMessage;
 using transport::MessageKind;
 using transport::PeerId;
 
-inline void Worker::records_arrived(const Event& event) {
+// False: a part of them waits for the next turn.
+inline bool Worker::records_arrived(Event& event, bool rest_may_wait) {
     PeerEntry& entry = peer_entry(event.peer);
     if (entry.endpoint != nullptr) [[likely]] {
-        entry.endpoint->records_arrived(event, address_of(entry, event.peer), entry.key_group);
-        return;
+        return entry.endpoint->records_arrived(event, address_of(entry, event.peer),
+                                               entry.key_group, rest_may_wait);
     }
     counters_.unwanted += event.count;  // its endpoint is closed
     transport_->records_done(event, 0);
+    return true;
 }
 
 inline void Worker::send_done(const Event& event) {
@@ -38,25 +40,33 @@ inline void Worker::send_done(const Event& event) {
     endpoint.sends_done(*event.send, event.count, event.status);
 }
 
-inline void Worker::handle(const Event& event) {
-    if (event.type == EventType::kRecords) [[likely]] {
-        records_arrived(event);
-    } else if (event.type == EventType::kSendDone) {
-        send_done(event);
-    } else {
-        handle_rare(event);
+// The events that are left; with `rest_may_wait` up to a frame of which a part waits. Returns how
+// many it looked at.
+inline uint32_t Worker::handle(bool rest_may_wait) noexcept {
+    const uint32_t first = next_event_;
+    for (; next_event_ != event_count_; ++next_event_) {
+        Event& event = events_[next_event_];
+        if (event.type == EventType::kRecords) [[likely]] {
+            if (!records_arrived(event, rest_may_wait)) [[unlikely]] {
+                return next_event_ + 1 - first;
+            }
+        } else if (event.type == EventType::kSendDone) {
+            send_done(event);
+        } else {
+            handle_rare(event);
+        }
     }
-}
-
-inline void Worker::handle(uint32_t count) noexcept {
-    for (uint32_t i = 0; i < count; ++i) {
-        handle(events_[i]);
-    }
+    return next_event_ - first;
 }
 
 inline int Worker::turn() noexcept {
-    const uint32_t count = transport_->poll(events_);
-    handle(count);
+    if (!has_events()) [[likely]] {
+        next_event_ = 0;
+        event_count_ = transport_->poll(events_);
+    } else {
+        transport_->poll({});  // what was posted leaves all the same
+    }
+    const uint32_t count = handle(true);
     if (!blocked_.empty()) [[unlikely]] {
         resume_blocked();
     }
@@ -77,14 +87,17 @@ int Worker::progress() noexcept {
 // Everything that the frames bring is handled at once: a pipeline that offers more than
 // tw_progress takes up in a turn must not fill the transport with what waits.
 uint16_t Worker::input(rte_mbuf** packets, uint16_t count) noexcept {
+    handle(false);
     uint16_t given_back = 0;
-    uint32_t events = transport_->input({packets, count}, &given_back, events_);
-    handle(events);
-    while (events == events_.size())
+    next_event_ = 0;
+    event_count_ = transport_->input({packets, count}, &given_back, events_);
+    handle(false);
+    while (event_count_ == events_.size())
         [[unlikely]] {
             uint16_t none = 0;
-            events = transport_->input({}, &none, events_);
-            handle(events);
+            next_event_ = 0;
+            event_count_ = transport_->input({}, &none, events_);
+            handle(false);
         }
     return given_back;
 }
@@ -180,7 +193,7 @@ uint64_t Worker::deadline() const {
     const bool ready = std::any_of(blocked_.begin(), blocked_.end(), [](const Endpoint* endpoint) {
         return endpoint->receive_queue().has_room();
     });
-    return ready || (stalled_ != nullptr && stalled_->can_resume())
+    return ready || has_events() || (stalled_ != nullptr && stalled_->can_resume())
                ? clock_->now_ns()
                : std::min(transport_->next_deadline_ns(), connections_.deadline());
 }

@@ -60,6 +60,7 @@ class Worker {
     // 0, or a negative errno with its text.
     static int open(const tw_worker_attr& attr, tw_worker** worker);
     Worker(const tw_worker_attr& attr, uint64_t seed);
+    ~Worker();
 
     int progress() noexcept;
     TAGWIRE_OF_A_TURN int turn() noexcept;  // the same, for tw_progress
@@ -152,7 +153,8 @@ class Worker {
         return new_peer_entry(peer);
     }
     PeerEntry& new_peer_entry(transport::PeerId peer);
-    TAGWIRE_OF_A_TURN void handle(uint32_t count) noexcept;  // of events_
+    bool has_events() const noexcept { return next_event_ != event_count_; }
+    TAGWIRE_OF_A_TURN uint32_t handle(bool rest_may_wait) noexcept;
     tw_addr address_of(PeerEntry& entry, transport::PeerId peer) {
         if (entry.address == TW_ADDR_NOTAVAIL) [[unlikely]] {
             find_address(entry, peer);
@@ -160,9 +162,8 @@ class Worker {
         return entry.address;
     }
     void find_address(PeerEntry& entry, transport::PeerId peer);
-    TAGWIRE_OF_A_TURN void handle(const transport::Event& event);
     void handle_rare(const transport::Event& event);
-    TAGWIRE_OF_A_TURN void records_arrived(const transport::Event& event);
+    TAGWIRE_OF_A_TURN bool records_arrived(transport::Event& event, bool rest_may_wait);
     void message_arrived(transport::IncomingMessage& message);
     void message_lost(transport::IncomingMessage& message, int status);
     TAGWIRE_OF_A_TURN void send_done(const transport::Event& event);
@@ -185,7 +186,11 @@ class Worker {
     CoreCounters counters_;
     std::vector<Endpoint*> blocked_;
     KindHandler* stalled_ = nullptr;
-    std::array<transport::Event, 64> events_;  // of one turn; here so that none is cleared
+    // Of one poll, of which those from next_event_ on wait for the next turn; here so that none is
+    // cleared.
+    std::array<transport::Event, 64> events_;
+    uint32_t event_count_ = 0;
+    uint32_t next_event_ = 0;
     KindHandler* handlers_[wire::kMessageKinds] = {};
     uint64_t activity_ = 0;
     const bool shared_;

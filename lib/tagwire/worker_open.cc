@@ -200,6 +200,15 @@ Worker::Worker(const tw_worker_attr& attr, uint64_t seed)
     }
 }
 
+// Frames of the last turn may wait for one that does not come.
+Worker::~Worker() {
+    for (; has_events(); ++next_event_) {
+        if (events_[next_event_].type == transport::EventType::kRecords) {
+            transport_->records_done(events_[next_event_], 0);
+        }
+    }
+}
+
 // Sending from the program's memory, where it was asked for.
 int Worker::lend(const tw_worker_attr& attr, transport::TransportConfig* config) {
     if (attr.zero_copy_bytes == 0) {

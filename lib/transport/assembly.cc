@@ -175,6 +175,17 @@ void Engine::records_done(const Event& event, uint32_t held) noexcept {
     free_frame(event.records.packet);  // what holds payload took a reference
 }
 
+void Engine::records_taken(Event& event, uint32_t taken, uint32_t held,
+                           const uint8_t* next) noexcept {
+    pending_records_ -= taken;
+    if (held != taken) {
+        release_units(sessions_[event.peer], taken - held);
+    }
+    event.count -= taken;
+    event.records.first = next;
+    event.records.first_id += taken;
+}
+
 Counter Engine::receive_first(Session& s, rte_mbuf* packet, const wire::FrameView& view) noexcept {
     const auto& first = *reinterpret_cast<const wire::FirstHeader*>(view.payload);
     const uint32_t id = first.message_id;

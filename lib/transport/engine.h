@@ -60,6 +60,8 @@ class Engine final : public Transport {
     IncomingMessage& hold_record(const Event& event, uint32_t index, const MessageHeader& header,
                                  const uint8_t* payload) noexcept override;
     void records_done(const Event& event, uint32_t held) noexcept override;
+    void records_taken(Event& event, uint32_t taken, uint32_t held,
+                       const uint8_t* next) noexcept override;
     void keep(IncomingMessage& message) noexcept override;
     void discard(IncomingMessage& message) noexcept override;
     void refuse(IncomingMessage& message, uint16_t error) noexcept override;

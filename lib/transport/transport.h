@@ -252,6 +252,10 @@ class Transport {
                                          const uint8_t* payload) noexcept = 0;
     // The end of an event kRecords, all but `held` of whose records are done with.
     virtual void records_done(const Event& event, uint32_t held) noexcept = 0;
+    // The core is through with the first `taken`, and made messages of `held` of them. The event is
+    // then of those behind, of which `next` is the first.
+    virtual void records_taken(Event& event, uint32_t taken, uint32_t held,
+                               const uint8_t* next) noexcept = 0;
 
     // Says that the core has processed the message and has no receive for it yet, which is
     // what a sender that wants a delivery note waits for. accept() or discard() follow.

@@ -9,14 +9,9 @@ namespace tagwire::ucp {
 namespace {
 
 int post(Request& request) {
-    tw_msg_tagged message{};
-    message.iov = request.payload.pieces();
-    message.iov_count = request.payload.piece_count();
-    message.addr = TW_ADDR_UNSPEC;
-    message.tag = request.tag;
-    message.ignore = ~request.mask;
-    message.context = static_cast<Operation*>(&request);
-    const int error = tw_trecvmsg(request.worker->tag_endpoint(), &message, TW_COMPLETION);
+    const int error = tw_trecvv(request.worker->tag_endpoint(), request.payload.pieces(),
+                                request.payload.piece_count(), TW_ADDR_UNSPEC, request.tag,
+                                ~request.mask, static_cast<Operation*>(&request));
     if (error == 0) {
         request.post = nullptr;
     }

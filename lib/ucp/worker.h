@@ -7,6 +7,7 @@
 
 #include <ucp/api/ucp.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <deque>
@@ -152,6 +153,7 @@ class Worker {
     static constexpr unsigned kShortSends = 32;
     void push();
     bool read(Done* done);
+    bool read_error(Done* done, ssize_t count);
     unsigned dispatch();
     void end_operation(const Done& done);
     void end_short_send(Epoch& epoch, const Done& done);
@@ -172,6 +174,9 @@ class Worker {
     std::chrono::steady_clock::time_point asked_ = std::chrono::steady_clock::now();
     tw_worker* core_ = nullptr;
     tw_cq* queue_ = nullptr;
+    std::array<tw_cq_entry, 16> entries_;  // read from the queue, of which the first `read_` count
+    unsigned read_ = 0;
+    unsigned next_read_ = 0;
     tw_ep* tag_endpoint_ = nullptr;
     tw_ep* channel_endpoint_ = nullptr;
     std::deque<Done> deferred_;  // read from the queue before their turn

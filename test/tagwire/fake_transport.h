@@ -84,6 +84,7 @@ class FakeTransport final : public transport::Transport {
         return *event.message;
     }
     void records_done(const transport::Event&, uint32_t) noexcept override {}
+    void records_taken(transport::Event&, uint32_t, uint32_t, const uint8_t*) noexcept override {}
     void keep(transport::IncomingMessage& message) noexcept override;
     void discard(transport::IncomingMessage& message) noexcept override;
     void refuse(transport::IncomingMessage& message, uint16_t error) noexcept override;

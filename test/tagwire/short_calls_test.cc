@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Messages as most are: one buffer, no flag, no counter bound, requests that were used before.
 // These take short ways of their own, a frame's messages at once.
+#include <algorithm>
 #include <array>
 
 #include "test/tagwire/sim_peer.h"
@@ -178,6 +179,147 @@ TEST_F(ShortCalls, one_of_many_receives_is_cancelled) {
     ASSERT_EQ(d.received.size(), 1u);
     EXPECT_EQ(d.received[0].context, &bytes[1]) << "the oldest that is left";
     EXPECT_EQ(tw_cancel(d.ep, &bytes[1]), -ENOENT) << "it has matched";
+}
+
+// TW_INJECT in a call with flags, and tw_tinject: the buffer is the program's again at once.
+TEST_F(ShortCalls, copies_leave_the_buffer_free) {
+    const size_t sizes[] = {1, 7, 8, 9, 200, TW_INJECT_SIZE};
+    uint64_t tag = 0;
+    for (const size_t size : sizes) {
+        std::string& buffer = buffers.emplace_back(size, '.');
+        b.receive(buffer, ++tag, 0, TW_ADDR_UNSPEC, &buffer);
+        std::string payload = pattern(tag, size);
+        const iovec piece{payload.data(), size};
+        const tw_msg_tagged message{.iov = &piece,
+                                    .iov_count = 1,
+                                    .addr = a.address_of(b),
+                                    .tag = tag,
+                                    .ignore = 0,
+                                    .context = &buffer,
+                                    .data = 0};
+        a.posted(tw_tsendmsg(a.ep, &message, TW_INJECT | TW_COMPLETION));
+        std::fill(payload.begin(), payload.end(), '#');
+
+        std::string& silent = buffers.emplace_back(size, '.');
+        b.receive(silent, ++tag, 0, TW_ADDR_UNSPEC, &silent);
+        payload = pattern(tag, size);
+        a.posted(tw_tinject(a.ep, payload.data(), size, a.address_of(b), tag));
+        std::fill(payload.begin(), payload.end(), '#');
+    }
+    settle();
+    ASSERT_EQ(b.received.size(), tag);
+    for (const tw_cq_entry& entry : b.received) {
+        const auto& buffer = *static_cast<std::string*>(entry.context);
+        EXPECT_EQ(buffer, pattern(entry.tag, buffer.size()));
+        EXPECT_EQ(entry.length, buffer.size());
+    }
+    ASSERT_EQ(a.sent.size(), std::size(sizes)) << "those of tw_tinject are silent";
+    for (size_t i = 0; i < std::size(sizes); ++i) {
+        EXPECT_EQ(a.sent[i].tag, 2 * i + 1);
+        EXPECT_EQ(a.sent[i].context, b.received[2 * i].context);
+        EXPECT_EQ(a.sent[i].flags, TW_SEND | TW_TAGGED);
+    }
+    EXPECT_EQ(a.stat("sends_outstanding"), 0u);
+
+    std::string large(TW_INJECT_SIZE + 1, '.');
+    EXPECT_EQ(tw_tinject(a.ep, large.data(), large.size(), a.address_of(b), 1), -EINVAL);
+    EXPECT_EQ(a.stat("sends_outstanding"), 0u);
+}
+
+// When the receives are used up, the rest of a frame waits a turn for those that follow.
+class RestOfAFrame : public ShortCalls {
+  protected:
+    static constexpr size_t kPosted = 4;
+
+    void SetUp() override {
+        ShortCalls::SetUp();
+        matched_before = b.stat("matched_unexpected");
+    }
+    void post(size_t count) {
+        for (; count > 0; --count) {
+            std::string& buffer = buffers.emplace_back(8, '.');
+            b.receive(buffer, 7, 0, TW_ADDR_UNSPEC, &buffer);
+        }
+    }
+    // In one frame.
+    void send_group() {
+        for (size_t i = 0; i < kGroup; ++i) {
+            a.send(b, 7, pattern(i, 8));
+        }
+    }
+    uint64_t matched_unexpected() { return b.stat("matched_unexpected") - matched_before; }
+    void expect_all_in_order() {
+        ASSERT_EQ(b.received.size(), kGroup);
+        for (size_t i = 0; i < kGroup; ++i) {
+            EXPECT_EQ(*static_cast<std::string*>(b.received[i].context), pattern(i, 8)) << i;
+        }
+        EXPECT_EQ(b.stat("unexpected_messages"), 0u);
+        EXPECT_EQ(a.sent.size(), kGroup);
+    }
+
+    uint64_t matched_before = 0;
+};
+
+TEST_F(RestOfAFrame, meets_the_receives_that_follow) {
+    b.each_turn = [&, posted = kPosted]() mutable {
+        if (b.received.size() == posted && posted < kGroup) {
+            post(kPosted);
+            posted += kPosted;
+        }
+    };
+    post(kPosted);
+    send_group();
+    settle();
+    expect_all_in_order();
+    EXPECT_EQ(matched_unexpected(), 0u);
+}
+
+TEST_F(RestOfAFrame, becomes_unexpected_when_none_follows) {
+    post(kPosted);
+    send_group();
+    settle();
+    EXPECT_EQ(b.received.size(), kPosted);
+    EXPECT_EQ(b.stat("unexpected_messages"), kGroup - kPosted);
+    post(kGroup - kPosted);
+    settle();
+    expect_all_in_order();
+    EXPECT_EQ(matched_unexpected(), kGroup - kPosted);
+}
+
+// What is posted meanwhile leaves, and what another peer sent comes behind.
+TEST_F(RestOfAFrame, holds_up_no_answer) {
+    size_t answered = 0;
+    b.each_turn = [&] {
+        for (; answered < b.received.size(); ++answered) {
+            b.send(a, 100 + answered, pattern(answered, 8));
+            if (answered + 1 < kGroup) {
+                post(1);
+            }
+        }
+    };
+    for (size_t i = 0; i < kGroup; ++i) {
+        a.receive(buffers.emplace_back(8, '.'), 100 + i);
+    }
+    post(1);
+    send_group();
+    ASSERT_TRUE(run([&] { return a.received.size() == kGroup; }));
+    expect_all_in_order();
+    EXPECT_EQ(matched_unexpected(), 0u);
+}
+
+TEST_F(RestOfAFrame, is_given_back_when_the_worker_closes) {
+    post(kPosted);
+    send_group();
+    ASSERT_TRUE(run([&] { return b.received.size() == kPosted; }));
+    EXPECT_EQ(b.stat("unexpected_messages"), 0u) << "the rest is in its frame";
+    b.die();  // the simulator looks for frames that are left
+}
+
+TEST_F(RestOfAFrame, is_seen_by_whoever_sleeps) {
+    post(kPosted);
+    send_group();
+    ASSERT_TRUE(run([&] { return b.received.size() == kPosted; }));
+    EXPECT_LE(tw_worker_deadline(b.worker), simulator.now());
 }
 
 }  // namespace
