@@ -38,7 +38,7 @@ void Connections::send_done(transport::SendOperation& operation, int status) noe
     send.busy = false;
     if (send.connection != nullptr) {
         send.connection->sent(send, status);
-    } else {
+    } else if (send.request != nullptr) {
         send.request->reject_sent();
     }
 }
@@ -92,10 +92,26 @@ void Connections::peer_down(PeerId peer, int status) noexcept {
         pep->peer_down(peer);
         return;
     }
-    const Endpoint* const endpoint = worker_.endpoint(number);
-    if (endpoint != nullptr && endpoint->connection() != nullptr) {
-        endpoint->connection()->peer_down(peer, status);
+    Endpoint* const endpoint = worker_.endpoint(number);
+    if (endpoint == nullptr) {
+        return;
     }
+    if (endpoint->connection() != nullptr) {
+        endpoint->connection()->peer_down(peer, status);
+    } else if (status == 0) {
+        if (peer < heard_.size()) {
+            heard_[peer].reset();
+        }
+    } else if (status != -ECANCELED) {  // which is the end from this side
+        endpoint->peer_down(peer, -status);
+    }
+}
+
+void Connections::peer_up(PeerId peer) {
+    if (peer >= heard_.size()) {
+        heard_.resize(size_t{peer} + 1);
+    }
+    heard_[peer] = worker_.transport().address_of(peer);
 }
 
 PassiveEndpoint* Connections::passive(uint16_t number) const noexcept {
@@ -126,11 +142,25 @@ void Connections::turn() noexcept {
         return;
     }
     next_ping_ns_ = now + ping_interval_ns_;
-    worker_.for_each_endpoint([](Endpoint& endpoint) {
+    worker_.for_each_endpoint([this](Endpoint& endpoint) {
         if (endpoint.connection() != nullptr) {
             endpoint.connection()->ping();
         }
+        endpoint.for_each_watched([this](uint32_t source) { ping_source(source); });
     });
+}
+
+// One that was never heard may still be to come: a receive for it waits.
+void Connections::ping_source(PeerId peer) {
+    const transport::Transport& transport = worker_.transport();
+    if (peer >= heard_.size() || heard_[peer] != transport.address_of(peer) ||
+        transport.is_busy(peer)) {
+        return;
+    }
+    CmSend& ping = pings_[peer];
+    if (!ping.busy && send(ping, peer, ConnectionMessage::kPing, new_id(), false) == 0) {
+        ++counters.pings;
+    }
 }
 
 void Connections::shutdown_all() noexcept {
@@ -148,7 +178,7 @@ int Connections::stats(tw_stat* stats, int count) const {
         {"connection_messages_malformed", counters.malformed},
         {"connection_messages_stale", counters.stale},
         {"connection_pings", counters.pings},
-        {"connections_alive", live_},
+        {"connections_alive", live_ - watching_},
     };
     constexpr int kCount = sizeof(all) / sizeof(all[0]);
     std::copy_n(all, std::clamp(count, 0, kCount), stats);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Connection management of one worker: its messages go from here to the endpoint or the
-// passive endpoint that they are for, and idle connections are asked whether the peer lives.
+// passive endpoint that they are for, and idle connections are asked whether the peer lives, as
+// are the peers that posted receives wait for (TW_OPT_WATCH_SOURCES).
 //
 //   connecting side                       listening side
 //   connection.h   tw_connect  -REQUEST-> passive_endpoint.h   (event TW_CONNREQ)
@@ -12,6 +13,8 @@
 // on everything is on the session with the accepting endpoint.
 #pragma once
 
+#include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "lib/tagwire/kind_handler.h"
@@ -31,7 +34,8 @@ struct CmParam {
     uint8_t bytes[TW_CM_PARAM_MAX] = {};
 };
 
-// A message that this side sends. It stays until the transport is done with it.
+// A message that this side sends, of a connection, a request, or neither. It stays until the
+// transport is done with it.
 struct CmSend {
     Connection* connection = nullptr;
     tw_request* request = nullptr;
@@ -51,7 +55,7 @@ struct CmCounters {
 class Connections final : public KindHandler {
   public:
     Connections(Worker& worker, uint64_t seed, uint64_t peer_timeout_ns)
-        : worker_(worker), random_(seed), ping_interval_ns_(peer_timeout_ns / 2) {}
+        : worker_(worker), random_(seed), ping_interval_ns_(peer_timeout_ns / 4) {}
 
     // 0, or what the transport says.
     int send(CmSend& send, transport::PeerId peer, wire::ConnectionMessage type, uint64_t id,
@@ -62,11 +66,20 @@ class Connections final : public KindHandler {
 
     void arrived(transport::IncomingMessage& message) noexcept;
     void peer_down(transport::PeerId peer, int status) noexcept;
-    void turn() noexcept;  // while there are connections
+    void peer_up(transport::PeerId peer);
+    void turn() noexcept;  // while there are connections, or endpoints that watch
     uint64_t deadline() const noexcept { return live_ != 0 ? next_ping_ns_ : UINT64_MAX; }
     bool has_live() const noexcept { return live_ != 0; }
     void live_began() noexcept;
     void live_ended() noexcept { --live_; }
+    void watch_began() noexcept {
+        live_began();
+        ++watching_;
+    }
+    void watch_ended() noexcept {
+        live_ended();
+        --watching_;
+    }
     void shutdown_all() noexcept;
 
     PassiveEndpoint* passive(uint16_t number) const noexcept;
@@ -86,11 +99,17 @@ class Connections final : public KindHandler {
     CmCounters counters;
 
   private:
+    void ping_source(transport::PeerId peer);
+
     Worker& worker_;
     transport::Random random_;
     uint64_t ping_interval_ns_;
     uint64_t next_ping_ns_ = UINT64_MAX;
-    uint32_t live_ = 0;
+    uint32_t live_ = 0;      // connections, and endpoints that watch
+    uint32_t watching_ = 0;  // of these, the endpoints
+    // Who was heard in a peer's place, and has not said good-bye since.
+    std::vector<std::optional<transport::EndpointAddress>> heard_;
+    std::unordered_map<transport::PeerId, CmSend> pings_;  // to sources of posted receives
     std::vector<PassiveEndpoint*> passive_;
 };
 

@@ -45,7 +45,11 @@ Endpoint::Endpoint(Worker& worker, uint16_t number, const tw_ep_attr& attr)
     }
 }
 
-Endpoint::~Endpoint() = default;
+Endpoint::~Endpoint() {
+    if (watches_sources_) {
+        worker_.connections().watch_ended();
+    }
+}
 
 bool Endpoint::takes(transport::PeerId peer) const {
     return connection_ == nullptr || connection_->takes(peer);
@@ -215,18 +219,36 @@ int Endpoint::set_option(int option, const void* value, size_t size) {
     if (option == TW_OPT_INJECT_SIZE || option == TW_OPT_MAX_MESSAGE_SIZE) {
         return refuse(EOPNOTSUPP, "tw_ep_setopt: this option can only be read");
     }
-    if (option != TW_OPT_MIN_MULTI_RECV) {
+    if (option != TW_OPT_MIN_MULTI_RECV && option != TW_OPT_WATCH_SOURCES) {
         return fail(EINVAL, "tw_ep_setopt: there is no option %d", option);
     }
-    size_t least;
-    if (size != sizeof(least)) {
-        return refuse(EINVAL, "tw_ep_setopt: TW_OPT_MIN_MULTI_RECV is a size_t");
+    size_t wanted;
+    if (size != sizeof(wanted)) {
+        return refuse(EINVAL, "tw_ep_setopt: the value is a size_t");
     }
-    std::memcpy(&least, value, sizeof(least));
-    if (least > UINT32_MAX) {
+    std::memcpy(&wanted, value, sizeof(wanted));
+    if (option == TW_OPT_WATCH_SOURCES) {
+        return set_watch(wanted);
+    }
+    if (wanted > UINT32_MAX) {
         return refuse(EINVAL, "tw_ep_setopt: TW_OPT_MIN_MULTI_RECV is below 2^32");
     }
-    min_multi_receive_ = static_cast<uint32_t>(least);
+    min_multi_receive_ = static_cast<uint32_t>(wanted);
+    return 0;
+}
+
+int Endpoint::set_watch(size_t wanted) {
+    if (wanted > 1) {
+        return refuse(EINVAL, "tw_ep_setopt: TW_OPT_WATCH_SOURCES is 0 or 1");
+    }
+    if (connection_ != nullptr) {
+        return refuse(EOPNOTSUPP, "tw_ep_setopt: a connection is watched anyway");
+    }
+    if (watches_sources_ != (wanted == 1)) {
+        watches_sources_ = wanted == 1;
+        watches_sources_ ? worker_.connections().watch_began()
+                         : worker_.connections().watch_ended();
+    }
     return 0;
 }
 
@@ -235,6 +257,9 @@ int Endpoint::get_option(int option, void* value, size_t* size) const {
     switch (option) {
         case TW_OPT_MIN_MULTI_RECV:
             found = min_multi_receive_;
+            break;
+        case TW_OPT_WATCH_SOURCES:
+            found = watches_sources_ ? 1 : 0;
             break;
         case TW_OPT_INJECT_SIZE:
             found = TW_INJECT_SIZE;

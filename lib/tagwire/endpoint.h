@@ -118,6 +118,12 @@ class Endpoint {
     // Every posted receive with a context, oldest first of each kind.
     template <typename Visit>
     void for_each_posted(Visit visit);
+    // The source of each posted receive, if it matters whether that lives: a peer, or something
+    // that is none.
+    template <typename Visit>
+    void for_each_watched(Visit visit);
+    // The peer is gone with an error. What has started has ended already.
+    void peer_down(transport::PeerId peer, int error) noexcept;
 
     Worker& worker() const { return worker_; }
     uint16_t number() const { return number_; }
@@ -148,6 +154,7 @@ class Endpoint {
 
     // endpoint.cc
     int close_busy() const;
+    int set_watch(size_t wanted);
     void release_peers() noexcept;
     void abandon_receives(int error);
     void abandon_messages();
@@ -161,8 +168,7 @@ class Endpoint {
     void take_back(ReceiveRequest& request, int error) noexcept;
     void index_context(ReceiveRequest& request) noexcept;
     int source_for(const ReceiveCall& call, uint32_t* source) noexcept;
-    int post(ReceiveRequest& request, Side& side, const ReceiveCall& call,
-             uint32_t source) noexcept;
+    int post(ReceiveRequest& request, Side& side, const ReceiveCall& call) noexcept;
     void unpost(ReceiveRequest& request, Side& side) noexcept;
     ReceiveRequest* find_posted(const void* context) noexcept;
     bool is_matching_short() const;
@@ -216,6 +222,7 @@ class Endpoint {
     bool plain_copies_ = false;  // enabled, and no other thread and no connection to look after
     bool plain_receives_ = false;
     bool silent_receives_ = false;  // of the plain ones: success has no completion
+    bool watches_sources_ = false;  // TW_OPT_WATCH_SOURCES
     SendRequest::End plain_end_{};  // of plain sends
     uint16_t number_;
     uint32_t sends_ = 0;      // not completed
@@ -243,6 +250,18 @@ void Endpoint::for_each_posted(Visit visit) {
             if (worker_.receives()[slot].context != nullptr) {
                 visit(worker_.receives()[slot]);
             }
+        }
+    }
+}
+
+template <typename Visit>
+void Endpoint::for_each_watched(Visit visit) {
+    if (!watches_sources_ || !enabled_) {
+        return;
+    }
+    for (Side& side : sides_) {
+        for (const match::Slot slot : side.posted->slots()) {
+            visit(worker_.receives()[slot].source);
         }
     }
 }

@@ -111,6 +111,7 @@ template <bool kCopies>
         index_context(*request);
     }
     const uint32_t peer = source == TW_ADDR_UNSPEC ? match::kAnySource : peers_[source];
+    request->source = peer;
     side_of(kind).posted->post(worker_.receives().index_of(request), tag, ignore, peer);
     return 0;
 }

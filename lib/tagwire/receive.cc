@@ -53,13 +53,14 @@ int Endpoint::receive(const ReceiveCall& call) noexcept {
     operation.user = request;
     request->endpoint = this;
     request->context = call.context;
+    request->source = source;
     request->buffer = call.count != 0 ? call.iov[0].iov_base : nullptr;
     request->parent = nullptr;
     request->silent = (call.flags & TW_COMPLETION) == 0;
     request->plain =
         call.count == 1 && operation.iov_count == 1 && !request->multi && !request->silent;
     request->untagged = call.kind == transport::MessageKind::kUntagged;
-    return post(*request, side_of(call.kind), call, source);
+    return post(*request, side_of(call.kind), call);
 }
 
 // After the end of a connection only what came before it can be received.
@@ -75,8 +76,8 @@ int Endpoint::check_receive(const ReceiveCall& call) noexcept {
 }
 
 // Everything that can fail has been done.
-int Endpoint::post(ReceiveRequest& request, Side& side, const ReceiveCall& call,
-                   uint32_t source) noexcept {
+int Endpoint::post(ReceiveRequest& request, Side& side, const ReceiveCall& call) noexcept {
+    const uint32_t source = request.source;
     if (request.multi) [[unlikely]] {
         request.cancelled = 0;
         request.hungry = false;
@@ -85,7 +86,6 @@ int Endpoint::post(ReceiveRequest& request, Side& side, const ReceiveCall& call,
         request.used = 0;
         request.tag = call.tag;
         request.ignore = call.ignore;
-        request.source = source;
         request.posted = true;
         if (call.context != nullptr && worker_.contexts().active()) {
             worker_.contexts().insert(request);
@@ -188,6 +188,20 @@ int Endpoint::cancel(void* context) noexcept {
     }
     take_back(*request, ECANCELED);
     return 0;
+}
+
+void Endpoint::peer_down(transport::PeerId peer, int error) noexcept {
+    if (!watches_sources_ || !enabled_) {
+        return;
+    }
+    for (Side& side : sides_) {
+        for (const match::Slot slot : side.posted->slots()) {
+            ReceiveRequest& request = worker_.receives()[slot];
+            if (request.source == peer) {
+                take_back(request, error);
+            }
+        }
+    }
 }
 
 void Endpoint::take_back(ReceiveRequest& request, int error) noexcept {

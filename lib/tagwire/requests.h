@@ -39,6 +39,7 @@ struct ReceiveRequest {
     bool silent;  // success has no completion
     bool untagged;
     bool multi;
+    uint32_t source;   // the peer, the group of a key, or any
     int cancelled;     // a multi-receive, before its last message was placed: with this errno
     bool hungry;       // in the list of those that wait for room in the completion queue
     uint32_t filling;  // messages on their way into a multi-receive
@@ -47,7 +48,6 @@ struct ReceiveRequest {
     // Of a multi-receive only, for another look at the unexpected messages.
     uint64_t tag;
     uint64_t ignore;
-    uint32_t source;
     ReceiveRequest* next_hungry;
     transport::ReceiveOperation operation;
 };

@@ -121,6 +121,7 @@ void Worker::handle_rare(const Event& event) {
             break;
         case EventType::kPeerUp:
             forget_peer(event.peer);  // the PeerId may have been another peer's
+            connections_.peer_up(event.peer);
             break;
     }
 }

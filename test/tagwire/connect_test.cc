@@ -337,7 +337,7 @@ TEST_F(Connect, IdlePeerThatDiedIsNoticed) {
     EXPECT_EQ(server.count(TW_SHUTDOWN), 0u) << "it lives";
     EXPECT_GT(server.peer.stat("connection_pings"), 0u);
     client.die();
-    ASSERT_TRUE(run([&] { return server.count(TW_SHUTDOWN, at_server) == 1; }, 16 * kSecond));
+    ASSERT_TRUE(run([&] { return server.count(TW_SHUTDOWN, at_server) == 1; }, 13 * kSecond));
     EXPECT_EQ(server.find(TW_SHUTDOWN)->error, ETIMEDOUT);
     ASSERT_EQ(server.peer.errors.size(), 1u);
     EXPECT_EQ(server.peer.errors[0].error, ETIMEDOUT);

@@ -388,6 +388,11 @@ Cases endpoint_cases() {
              const size_t value = size_t{1} << 32;
              return tw_ep_setopt(o.ep, TW_OPT_MIN_MULTI_RECV, &value, sizeof(value));
          }},
+        {"tw_ep_setopt", "neither 0 nor 1", -EINVAL,
+         [](Objects& o) {
+             const size_t value = 2;
+             return tw_ep_setopt(o.ep, TW_OPT_WATCH_SOURCES, &value, sizeof(value));
+         }},
         {"tw_ep_setopt", "read only", -EOPNOTSUPP,
          [](Objects& o) {
              const size_t value = 1;

@@ -40,6 +40,9 @@ enum tw_option {
     TW_OPT_MIN_MULTI_RECV = 0,   /* size_t, default 64: of receives posted afterwards */
     TW_OPT_INJECT_SIZE = 1,      /* size_t, cannot be set */
     TW_OPT_MAX_MESSAGE_SIZE = 2, /* size_t, cannot be set */
+    /* size_t, 0 (default) or 1: a posted receive that names its source ends with an error when that
+     * peer is found dead, and it is asked whether it lives */
+    TW_OPT_WATCH_SOURCES = 3,
 };
 int tw_ep_setopt(tw_ep* ep, int option, const void* value, size_t size);
 int tw_ep_getopt(const tw_ep* ep, int option, void* value, size_t* size);
