@@ -247,6 +247,12 @@ void remove_tree() noexcept {
         return;
     std::error_code ignored;
     fs::remove_all(made.root, ignored);
+    // Peers that were killed may have been the last ones beside this process.
+    try {
+        remove_stale(fs::path(made.root).parent_path());
+    } catch (const std::exception& error) {
+        log(LogLevel::kInfo, "what killed processes left stays: %s", error.what());
+    }
     made.root.clear();
 }
 
