@@ -3,11 +3,72 @@
 
 #include <arpa/inet.h>
 #include <netdb.h>
+#include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
+#include "lib/fi/provider.h"
+
 namespace tagwire::fi {
+namespace {
+
+constexpr size_t kMappedOffset = 12;  // of the IPv4 address in a mapped one
+
+sockaddr_in6 to_sockaddr6(const tw_address& address) {
+    sockaddr_in6 name{};
+    name.sin6_family = AF_INET6;
+    name.sin6_port = htons(address.udp_port);
+    name.sin6_flowinfo = htonl(address.endpoint);
+    std::memset(name.sin6_addr.s6_addr + kMappedOffset - 2, 0xff, 2);
+    std::memcpy(name.sin6_addr.s6_addr + kMappedOffset, address.ip, sizeof(in_addr));
+    return name;
+}
+
+int refuse(int error, const char* what) {
+    FI_WARN(&provider, FI_LOG_AV, "%s\n", what);
+    return error;
+}
+
+int from_sockaddr6(const sockaddr_in6& name, tw_address* address) {
+    in_addr ip{};
+    if (IN6_IS_ADDR_V4MAPPED(&name.sin6_addr)) {
+        std::memcpy(&ip, name.sin6_addr.s6_addr + kMappedOffset, sizeof(ip));
+    } else if (IN6_IS_ADDR_LOOPBACK(&name.sin6_addr)) {
+        ip.s_addr = htonl(INADDR_LOOPBACK);
+    } else if (!IN6_IS_ADDR_UNSPECIFIED(&name.sin6_addr)) {
+        return refuse(-EAFNOSUPPORT,
+                      "an IPv6 address: Tagwire's packets are IPv4, so give an IPv4 address or an "
+                      "IPv4-mapped one (::ffff:10.0.0.1)");
+    }
+    *address = {};
+    address->family = 4;
+    address->udp_port = ntohs(name.sin6_port);
+    address->endpoint = static_cast<uint16_t>(ntohl(name.sin6_flowinfo));
+    std::memcpy(address->ip, &ip, sizeof(ip));
+    return 0;
+}
+
+// What getaddrinfo finds in this family.
+int look_up(int family, const char* node, const char* service, bool numeric, tw_address* address) {
+    addrinfo hints{};
+    hints.ai_family = family;
+    hints.ai_socktype = SOCK_DGRAM;
+    hints.ai_flags = (numeric ? AI_NUMERICHOST : 0) | (node == nullptr ? AI_PASSIVE : 0);
+    addrinfo* found = nullptr;
+    if (getaddrinfo(node, service, &hints, &found) != 0) {
+        return -FI_ENODATA;
+    }
+    const int result = from_sockaddr(found->ai_addr, found->ai_addrlen, address);
+    freeaddrinfo(found);
+    address->endpoint = 0;
+    return result;
+}
+
+}  // namespace
 
 sockaddr_in to_sockaddr(const tw_address& address) {
     sockaddr_in name{};
@@ -20,13 +81,18 @@ sockaddr_in to_sockaddr(const tw_address& address) {
 }
 
 int from_sockaddr(const void* data, size_t length, tw_address* address) {
-    if (data == nullptr || length < sizeof(sockaddr_in)) {
-        return -FI_EINVAL;
-    }
     sockaddr_in name{};
+    if (data == nullptr || length < sizeof(name)) {
+        return refuse(-FI_EINVAL, "an address is a sockaddr_in or a sockaddr_in6");
+    }
     std::memcpy(&name, data, sizeof(name));
+    if (name.sin_family == AF_INET6 && length >= sizeof(sockaddr_in6)) {
+        sockaddr_in6 name6{};
+        std::memcpy(&name6, data, sizeof(name6));
+        return from_sockaddr6(name6, address);
+    }
     if (name.sin_family != AF_INET) {
-        return -FI_EINVAL;
+        return refuse(-FI_EINVAL, "an address is a sockaddr_in or a sockaddr_in6");
     }
     *address = {};
     address->family = 4;
@@ -36,28 +102,54 @@ int from_sockaddr(const void* data, size_t length, tw_address* address) {
     return 0;
 }
 
-int resolve(const char* node, const char* service, bool numeric, sockaddr_in* address) {
-    addrinfo hints{};
-    hints.ai_family = AF_INET;
-    hints.ai_socktype = SOCK_DGRAM;
-    hints.ai_flags = (numeric ? AI_NUMERICHOST : 0) | (node == nullptr ? AI_PASSIVE : 0);
-    addrinfo* found = nullptr;
-    if (getaddrinfo(node, service, &hints, &found) != 0) {
-        return -FI_ENODATA;
+size_t name_size(uint32_t format) {
+    return format == FI_SOCKADDR_IN6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
+}
+
+size_t copy_name(const tw_address& address, uint32_t format, void* room, size_t size) {
+    if (format == FI_SOCKADDR_IN6) {
+        const sockaddr_in6 name = to_sockaddr6(address);
+        std::memcpy(room, &name, std::min(size, sizeof(name)));
+    } else {
+        const sockaddr_in name = to_sockaddr(address);
+        std::memcpy(room, &name, std::min(size, sizeof(name)));
     }
-    std::memcpy(address, found->ai_addr, sizeof(*address));
-    std::memset(address->sin_zero, 0, sizeof(address->sin_zero));
-    freeaddrinfo(found);
+    return name_size(format);
+}
+
+int give_name(const tw_address& address, uint32_t format, void* room, size_t* length) {
+    const size_t size = *length;
+    *length = name_size(format);
+    if (size < *length) {
+        return -FI_ETOOSMALL;
+    }
+    copy_name(address, format, room, size);
     return 0;
 }
 
-std::string to_text(const sockaddr_in& address) {
+void set_address(const tw_address& address, uint32_t format, void** data, size_t* length) {
+    std::free(*data);
+    *length = name_size(format);
+    *data = std::malloc(*length);
+    copy_name(address, format, *data, *length);
+}
+
+int resolve(const char* node, const char* service, bool numeric, tw_address* address) {
+    const int result = look_up(AF_INET, node, service, numeric, address);
+    // An IPv4 address in the notation of the other family.
+    return result == -FI_ENODATA && node != nullptr
+               ? look_up(AF_INET6, node, service, true, address)
+               : result;
+}
+
+std::string to_text(const tw_address& address, uint32_t format) {
     char ip[INET_ADDRSTRLEN] = {};
-    inet_ntop(AF_INET, &address.sin_addr, ip, sizeof(ip));
-    std::string text =
-        std::string("fi_sockaddr_in://") + ip + ":" + std::to_string(ntohs(address.sin_port));
-    const int endpoint = address.sin_zero[0] << 8 | address.sin_zero[1];
-    return endpoint == 0 ? text : text + "/" + std::to_string(endpoint);
+    inet_ntop(AF_INET, address.ip, ip, sizeof(ip));
+    std::string text = format == FI_SOCKADDR_IN6
+                           ? std::string("fi_sockaddr_in6://[::ffff:") + ip + "]"
+                           : std::string("fi_sockaddr_in://") + ip;
+    text += ":" + std::to_string(address.udp_port);
+    return address.endpoint == 0 ? text : text + "/" + std::to_string(address.endpoint);
 }
 
 }  // namespace tagwire::fi

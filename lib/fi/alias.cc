@@ -232,66 +232,23 @@ ssize_t compwrite(fid_ep* ep, const void* buffer, size_t count, void*, const voi
 
 }  // namespace atomic
 
-// What has flags of its own, or none that matter, is the endpoint's. At first use, when the
-// endpoint's tables are there.
-fi_ops_msg* message_table() {
-    static fi_ops_msg table = [] {
-        fi_ops_msg ops = message_ops;
-        ops.recv = message::recv;
-        ops.recvv = message::recvv;
-        ops.send = message::send;
-        ops.sendv = message::sendv;
-        ops.senddata = message::senddata;
-        return ops;
-    }();
-    return &table;
-}
-
-fi_ops_tagged* tagged_table() {
-    static fi_ops_tagged table = [] {
-        fi_ops_tagged ops = tagged_ops;
-        ops.recv = tagged::recv;
-        ops.recvv = tagged::recvv;
-        ops.send = tagged::send;
-        ops.sendv = tagged::sendv;
-        ops.senddata = tagged::senddata;
-        return ops;
-    }();
-    return &table;
-}
-
-fi_ops_rma* remote_table() {
-    static fi_ops_rma table = [] {
-        fi_ops_rma ops = rma_ops;
-        ops.read = remote::read;
-        ops.readv = remote::readv;
-        ops.write = remote::write;
-        ops.writev = remote::writev;
-        ops.writedata = remote::writedata;
-        return ops;
-    }();
-    return &table;
-}
-
-fi_ops_atomic* atomic_table() {
-    static fi_ops_atomic table = [] {
-        fi_ops_atomic ops = atomic_ops;
-        ops.write = atomic::write;
-        ops.writev = atomic::writev;
-        ops.readwrite = atomic::readwrite;
-        ops.readwritev = atomic::readwritev;
-        ops.compwrite = atomic::compwrite;
-        ops.compwritev = atomic::compwritev;
-        return ops;
+// The endpoint's table with these calls in place of its own; what has a flags argument, or no flags
+// that matter, stays. Made at first use, when the endpoint's tables are there.
+template <class Operations, class Replace>
+Operations* replaced(const Operations& base, Replace replace) {
+    static Operations table = [&] {
+        Operations operations = base;
+        replace(operations);
+        return operations;
     }();
     return &table;
 }
 
 int close_alias(fid* handle) {
     auto& alias = object_of<Alias>(handle);
-    if (alias.core.use_count() == 1) {
+    {
         const Guard guard(*alias.domain);
-        if (const int result = alias.core->close(); result != 0) {
+        if (const int result = alias.leave(); result != 0) {
             return result;
         }
     }
@@ -317,20 +274,43 @@ int open_alias(Endpoint& ep, const struct fi_alias& wanted) {
     alias->receive_flags = direction == FI_RECV ? flags : FI_COMPLETION;
     alias->domain = ep.domain;
     alias->av = ep.av;
+    alias->address_format = ep.address_format;
     alias->source_mask = ep.source_mask;
     alias->tagged_source_mask = ep.tagged_source_mask;
     alias->use(ep.core);
+    ++alias->core->users;
     fill_operations(*alias, ep.fid.fid.fclass, ep.fid.fid.context);
-    static fi_ops fid_ops = [&] {
-        fi_ops ops = *ep.fid.fid.ops;
-        ops.close = close_alias;
-        return ops;
-    }();
-    alias->fid.fid.ops = &fid_ops;
-    alias->fid.msg = message_table();
-    alias->fid.tagged = tagged_table();
-    alias->fid.rma = remote_table();
-    alias->fid.atomic = atomic_table();
+    alias->fid.fid.ops =
+        replaced(*ep.fid.fid.ops, [](fi_ops& operations) { operations.close = close_alias; });
+    alias->fid.msg = replaced(message_ops, [](fi_ops_msg& operations) {
+        operations.recv = message::recv;
+        operations.recvv = message::recvv;
+        operations.send = message::send;
+        operations.sendv = message::sendv;
+        operations.senddata = message::senddata;
+    });
+    alias->fid.tagged = replaced(tagged_ops, [](fi_ops_tagged& operations) {
+        operations.recv = tagged::recv;
+        operations.recvv = tagged::recvv;
+        operations.send = tagged::send;
+        operations.sendv = tagged::sendv;
+        operations.senddata = tagged::senddata;
+    });
+    alias->fid.rma = replaced(rma_ops, [](fi_ops_rma& operations) {
+        operations.read = remote::read;
+        operations.readv = remote::readv;
+        operations.write = remote::write;
+        operations.writev = remote::writev;
+        operations.writedata = remote::writedata;
+    });
+    alias->fid.atomic = replaced(atomic_ops, [](fi_ops_atomic& operations) {
+        operations.write = atomic::write;
+        operations.writev = atomic::writev;
+        operations.readwrite = atomic::readwrite;
+        operations.readwritev = atomic::readwritev;
+        operations.compwrite = atomic::compwrite;
+        operations.compwritev = atomic::compwritev;
+    });
     ++alias->domain->children;
     *wanted.fid = &alias->fid.fid;
     return 0;

@@ -20,12 +20,8 @@ namespace tagwire::fi {
 namespace {
 
 // `key`: of fi_av_insert_auth_key, or FI_ADDR_NOTAVAIL.
-int insert_one(AddressVector& av, const sockaddr_in& name, fi_addr_t key, fi_addr_t* index) {
-    tw_address address{};
-    int result = from_sockaddr(&name, sizeof(name), &address);
-    if (result == 0 && address.udp_port == 0) {
-        result = -FI_EINVAL;
-    }
+int insert_one(AddressVector& av, const tw_address& address, fi_addr_t key, fi_addr_t* index) {
+    int result = address.udp_port != 0 ? 0 : -FI_EINVAL;
     if (result == 0) {
         tw_addr inserted = TW_ADDR_UNSPEC;
         if (key == FI_ADDR_NOTAVAIL) {
@@ -39,7 +35,8 @@ int insert_one(AddressVector& av, const sockaddr_in& name, fi_addr_t key, fi_add
             }
         }
         *index = result == 0 ? inserted : FI_ADDR_NOTAVAIL;
-        if (result == 0 && av.shared != nullptr && !av.shared->append(name, inserted)) {
+        if (result == 0 && av.shared != nullptr &&
+            !av.shared->append(to_sockaddr(address), inserted)) {
             result = -FI_ENOSPC;
         }
     } else {
@@ -48,10 +45,10 @@ int insert_one(AddressVector& av, const sockaddr_in& name, fi_addr_t key, fi_add
     return result;
 }
 
-// Inserts what `name_of` gives for each number; the errors go where the caller wants them.
-template <class NameOf>
+// Inserts what `address_of` gives for each number; the errors go where the caller wants them.
+template <class AddressOf>
 int insert_all(AddressVector& av, size_t count, fi_addr_t* indexes, uint64_t flags, void* context,
-               NameOf name_of) {
+               AddressOf address_of) {
     if (av.asynchronous && av.eq == nullptr) {
         return -FI_ENOEQ;
     }
@@ -62,12 +59,12 @@ int insert_all(AddressVector& av, size_t count, fi_addr_t* indexes, uint64_t fla
     size_t inserted = 0;
     const Guard guard(*av.domain);
     for (size_t i = 0; i < count; ++i) {
-        sockaddr_in name{};
+        tw_address address{};
         fi_addr_t index = FI_ADDR_NOTAVAIL;
-        int result = name_of(i, &name);
+        int result = address_of(i, &address);
         if (result == 0) {
             const bool with_key = (flags & kAuthKey) != 0 && indexes != nullptr;
-            result = insert_one(av, name, with_key ? indexes[i] : FI_ADDR_NOTAVAIL, &index);
+            result = insert_one(av, address, with_key ? indexes[i] : FI_ADDR_NOTAVAIL, &index);
         }
         inserted += result == 0 ? 1 : 0;
         if (indexes != nullptr) {
@@ -93,12 +90,12 @@ int insert(fid_av* handle, const void* addresses, size_t count, fi_addr_t* index
         ((flags & kAuthKey) != 0 && indexes == nullptr) || (addresses == nullptr && count > 0)) {
         return -FI_EINVAL;
     }
+    auto& av = object_of<AddressVector>(handle);
     const auto* bytes = static_cast<const char*>(addresses);
-    return insert_all(object_of<AddressVector>(handle), count, indexes, flags, context,
-                      [&](size_t i, sockaddr_in* name) {
-                          std::memcpy(name, bytes + i * sizeof(*name), sizeof(*name));
-                          return 0;
-                      });
+    const size_t size = name_size(av.domain->address_format);
+    return insert_all(av, count, indexes, flags, context, [&](size_t i, tw_address* address) {
+        return from_sockaddr(bytes + i * size, size, address);
+    });
 }
 
 int insert_service(fid_av* handle, const char* node, const char* service, fi_addr_t* index,
@@ -108,7 +105,7 @@ int insert_service(fid_av* handle, const char* node, const char* service, fi_add
     }
     return insert_all(
         object_of<AddressVector>(handle), 1, index, flags, context,
-        [&](size_t, sockaddr_in* name) { return resolve(node, service, false, name); });
+        [&](size_t, tw_address* address) { return resolve(node, service, false, address); });
 }
 
 // node, node + 1 ... with service, service + 1 ... each.
@@ -118,19 +115,20 @@ int insert_range(fid_av* handle, const char* node, size_t nodes, const char* ser
         (flags & ~(FI_MORE | FI_SYNC_ERR)) != 0) {
         return -FI_EINVAL;
     }
-    sockaddr_in first{};
+    tw_address first{};
     if (const int error = resolve(node, service, false, &first); error != 0) {
         return error;
     }
-    return insert_all(
-        object_of<AddressVector>(handle), nodes * services, indexes, flags, context,
-        [&](size_t i, sockaddr_in* name) {
-            *name = first;
-            name->sin_addr.s_addr =
-                htonl(ntohl(first.sin_addr.s_addr) + static_cast<uint32_t>(i / services));
-            name->sin_port = htons(static_cast<uint16_t>(ntohs(first.sin_port) + i % services));
-            return 0;
-        });
+    return insert_all(object_of<AddressVector>(handle), nodes * services, indexes, flags, context,
+                      [&](size_t i, tw_address* address) {
+                          *address = first;
+                          uint32_t ip = 0;
+                          std::memcpy(&ip, first.ip, sizeof(ip));
+                          ip = htonl(ntohl(ip) + static_cast<uint32_t>(i / services));
+                          std::memcpy(address->ip, &ip, sizeof(ip));
+                          address->udp_port = static_cast<uint16_t>(first.udp_port + i % services);
+                          return 0;
+                      });
 }
 
 int remove(fid_av* handle, fi_addr_t* indexes, size_t count, uint64_t flags) {
@@ -166,16 +164,16 @@ int lookup(fid_av* handle, fi_addr_t index, void* data, size_t* length) {
             return result;
         }
     }
-    const sockaddr_in name = to_sockaddr(address);
-    std::memcpy(data, &name, std::min(*length, sizeof(name)));
-    *length = sizeof(name);
+    *length = copy_name(address, av.domain->address_format, data, *length);
     return 0;
 }
 
-const char* to_string(fid_av*, const void* address, char* text, size_t* length) {
-    sockaddr_in name{};
-    std::memcpy(&name, address, sizeof(name));
-    const std::string whole = to_text(name);
+const char* to_string(fid_av* handle, const void* name, char* text, size_t* length) {
+    const uint32_t format = object_of<AddressVector>(handle).domain->address_format;
+    tw_address address{};
+    const std::string whole = from_sockaddr(name, sizeof(sockaddr_in6), &address) == 0
+                                  ? to_text(address, format)
+                                  : "no address of Tagwire";
     if (text != nullptr && *length > 0) {
         const size_t size = std::min(*length - 1, whole.size());
         std::memcpy(text, whole.data(), size);

@@ -47,12 +47,16 @@ template <class Entry, bool kSources>
     auto& cq = object_of<CompletionQueue>(handle);
     const Guard guard(*cq.domain);
     tw_cq_entry found[CompletionQueue::kBatch];
-    const ssize_t number = cq.fetch(found, std::min(count, CompletionQueue::kBatch));
-    auto* entries = static_cast<Entry*>(buffer);
-    for (ssize_t i = 0; i < number; ++i) {
-        convert(found[i], &entries[i]);
+    if (count > CompletionQueue::kBatch) [[unlikely]] {
+        count = CompletionQueue::kBatch;
+    }
+    const ssize_t number = cq.fetch(found, count);
+    auto* entry = static_cast<Entry*>(buffer);
+    const tw_cq_entry* next = found;
+    for (ssize_t left = number; left > 0; --left, ++next, ++entry) {
+        convert(*next, entry);
         if constexpr (kSources) {
-            sources[i] = found[i].source;
+            *sources++ = next->source;
         }
     }
     return number;
@@ -213,7 +217,7 @@ fi_ops_cq* operations_for(fi_cq_format format) {
 
 }  // namespace
 
-ssize_t CompletionQueue::fetch_later(tw_cq_entry* entries, size_t count, ssize_t result) {
+ssize_t CompletionQueue::fetch_later(tw_cq_entry* entries, size_t count, ssize_t result) noexcept {
     if (count == 0) {
         return fetch_collected(entries, count);
     }
@@ -224,7 +228,7 @@ ssize_t CompletionQueue::fetch_later(tw_cq_entry* entries, size_t count, ssize_t
     return unusual ? fetch_collected(entries, count) : tw_cq_read(cq, entries, count);
 }
 
-ssize_t CompletionQueue::fetch_collected(tw_cq_entry* entries, size_t count) {
+ssize_t CompletionQueue::fetch_collected(tw_cq_entry* entries, size_t count) noexcept {
     const ssize_t state = look();
     if (count == 0 || stash.empty()) {
         return state;

@@ -40,7 +40,7 @@ struct CompletionQueue {
     void note() { unusual = has_stash() || domain->deferred.active(); }
     // 0: the descriptor tells of what comes from now on.
     int arm();
-    ssize_t fetch(tw_cq_entry* entries, size_t count) {
+    ssize_t fetch(tw_cq_entry* entries, size_t count) noexcept {
         if (unusual) [[unlikely]] {
             return fetch_collected(entries, count);
         }
@@ -48,8 +48,8 @@ struct CompletionQueue {
         return number > 0 ? number : fetch_later(entries, count, number);
     }
     // Nothing was there at first, or an error, or nothing is wanted.
-    ssize_t fetch_later(tw_cq_entry* entries, size_t count, ssize_t result);
-    ssize_t fetch_collected(tw_cq_entry* entries, size_t count);
+    ssize_t fetch_later(tw_cq_entry* entries, size_t count, ssize_t result) noexcept;
+    ssize_t fetch_collected(tw_cq_entry* entries, size_t count) noexcept;
 };
 
 }  // namespace tagwire::fi

@@ -28,17 +28,6 @@ struct PassiveEndpoint {
     fi_info* info = nullptr;
 };
 
-int copy_name(const tw_address& address, void* data, size_t* length) {
-    const sockaddr_in name = to_sockaddr(address);
-    const size_t room = *length;
-    *length = sizeof(name);
-    if (room < sizeof(name)) {
-        return -FI_ETOOSMALL;
-    }
-    std::memcpy(data, &name, sizeof(name));
-    return 0;
-}
-
 Event connection_event(uint32_t type, struct fid* source, fi_info* info, const uint8_t* param,
                        size_t length) {
     fi_eq_cm_entry entry{};
@@ -48,7 +37,9 @@ Event connection_event(uint32_t type, struct fid* source, fi_info* info, const u
     event.type = type + 1;
     event.data.resize(sizeof(entry) + length);
     std::memcpy(event.data.data(), &entry, sizeof(entry));
-    std::memcpy(event.data.data() + sizeof(entry), param, length);
+    if (length > 0) {
+        std::memcpy(event.data.data() + sizeof(entry), param, length);
+    }
     return event;
 }
 
@@ -64,13 +55,17 @@ void announce_request(Domain& domain, const tw_eq_entry& entry) {
     request->fid.fclass = FI_CLASS_CONNREQ;
     request->domain = &domain;
     request->request = entry.request;
-    const sockaddr_in peer = to_sockaddr(entry.peer);
-    std::free(info->dest_addr);
-    info->dest_addr = std::malloc(sizeof(peer));
-    std::memcpy(info->dest_addr, &peer, sizeof(peer));
-    info->dest_addrlen = sizeof(peer);
+    set_address(entry.peer, info->addr_format, &info->dest_addr, &info->dest_addrlen);
     info->handle = &request.release()->fid;
     pep.eq->push(connection_event(FI_CONNREQ, &pep.fid.fid, info, entry.param, entry.param_length));
+}
+
+// Once, whichever side ends the connection first.
+void announce_end(Endpoint& ep) {
+    if (!ep.ended) {
+        ep.ended = true;
+        ep.eq->push(connection_event(FI_SHUTDOWN, &ep.fid.fid, nullptr, nullptr, 0));
+    }
 }
 
 void announce(Domain& domain, const tw_eq_entry& entry) {
@@ -83,8 +78,13 @@ void announce(Domain& domain, const tw_eq_entry& entry) {
         return;
     }
     Endpoint& ep = *found->second;
-    const uint32_t type = entry.event == TW_CONNECTED ? FI_CONNECTED : FI_SHUTDOWN;
-    ep.eq->push(connection_event(type, &ep.fid.fid, nullptr, entry.param, entry.param_length));
+    if (entry.event == TW_SHUTDOWN) {
+        announce_end(ep);
+        return;
+    }
+    ep.established = true;
+    ep.eq->push(
+        connection_event(FI_CONNECTED, &ep.fid.fid, nullptr, entry.param, entry.param_length));
 }
 
 void announce_error(Domain& domain, const tw_eq_error& error) {
@@ -142,7 +142,7 @@ int passive_name(fid_t handle, void* data, size_t* length) {
     if (const int result = tw_pep_name(pep.pep, &address); result != 0) {
         return result;
     }
-    return copy_name(address, data, length);
+    return give_name(address, pep.info->addr_format, data, length);
 }
 
 int bind_passive(fid* handle, fid* other, uint64_t) {
@@ -326,8 +326,11 @@ void pump_connection_events(Domain& domain) {
 int connect(fid_ep* handle, const void* data, const void* param, size_t length) {
     auto& ep = object_of<Endpoint>(handle);
     tw_address address{};
-    if (!ep.connected || from_sockaddr(data, sizeof(sockaddr_in), &address) != 0) {
+    if (!ep.connected) {
         return -FI_EINVAL;
+    }
+    if (const int error = from_sockaddr(data, sizeof(sockaddr_in6), &address); error != 0) {
+        return error;
     }
     const Guard guard(*ep.domain);
     if (const int result = ep.core->enable(); result != 0) {
@@ -357,7 +360,12 @@ int shutdown(fid_ep* handle, uint64_t flags) {
         return -FI_EINVAL;
     }
     const Guard guard(*ep.domain);
-    return persist(*ep.domain, [&] { return tw_shutdown(ep.ep, flags); });
+    const int result = persist(*ep.domain, [&] { return tw_shutdown(ep.ep, flags); });
+    // The core tells the peer alone; programs wait for the event on both sides.
+    if (result == 0 && ep.established) {
+        announce_end(ep);
+    }
+    return result;
 }
 
 int get_peer(fid_ep* handle, void* data, size_t* length) {
@@ -367,7 +375,7 @@ int get_peer(fid_ep* handle, void* data, size_t* length) {
     if (const int result = tw_getpeer(ep.ep, &address); result != 0) {
         return result;
     }
-    return copy_name(address, data, length);
+    return give_name(address, ep.address_format, data, length);
 }
 
 }  // namespace tagwire::fi

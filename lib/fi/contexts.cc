@@ -34,7 +34,7 @@ struct Index {
 struct ScalableEndpoint {
     fid_ep fid;
     Domain* domain;
-    Endpoint masks;      // whose receives its contexts' resemble
+    Endpoint masks;      // which its contexts resemble
     tw_address address;  // of the first index
     AddressVector* av = nullptr;
     std::vector<Index> indexes;
@@ -99,7 +99,7 @@ int open_core(ScalableEndpoint& sep, size_t index) {
     attr.size = sizeof(attr);
     attr.endpoint = static_cast<uint16_t>(sep.address.endpoint + index);
     auto core = std::make_shared<CoreEndpoint>(*sep.domain);
-    int result = tw_ep_open(sep.domain->worker, &attr, &core->ep);
+    int result = core->open(attr);
     if (result == 0 && sep.av != nullptr) {
         result = core->bind(*sep.av);
         if (result != 0) {
@@ -133,6 +133,7 @@ int open_context(fid_ep* handle, int index, unsigned side, size_t fclass, fid_ep
     fill_operations(*context, fclass, user_context);
     context->fid.fid.ops = &context_fid_ops;
     context->domain = sep.domain;
+    context->address_format = sep.masks.address_format;
     context->source_mask = sep.masks.source_mask;
     context->tagged_source_mask = sep.masks.tagged_source_mask;
     context->parent = &sep;
@@ -216,14 +217,8 @@ int close_scalable(fid* handle) {
 
 // The first context's address; the others' numbers follow it.
 int name_of_scalable(fid_t handle, void* data, size_t* length) {
-    const sockaddr_in name = to_sockaddr(object_of<ScalableEndpoint>(handle).address);
-    const size_t room = *length;
-    *length = sizeof(name);
-    if (room < sizeof(name)) {
-        return -FI_ETOOSMALL;
-    }
-    std::memcpy(data, &name, sizeof(name));
-    return 0;
+    const auto& sep = object_of<ScalableEndpoint>(handle);
+    return give_name(sep.address, sep.masks.address_format, data, length);
 }
 
 fi_ops scalable_fid_ops = {
@@ -332,6 +327,7 @@ int open_scalable_endpoint(fid_domain* handle, fi_info* info, fid_ep** opened, v
     sep->fid.ops = &scalable_ops;
     sep->fid.cm = &scalable_connection_ops;
     sep->masks.set_source_masks(info, info->rx_attr);
+    sep->masks.address_format = info->addr_format;
     ++domain.children;
     *opened = &sep.release()->fid;
     return 0;
@@ -372,6 +368,7 @@ int open_shared_receive(fid_domain* handle, fi_rx_attr* attr, fid_ep** opened, v
     srx->use(std::move(core));
     srx->set_source_masks(nullptr, attr);
     srx->domain = &domain;
+    srx->address_format = domain.address_format;
     fill_operations(*srx, FI_CLASS_SRX_CTX, context);
     ++domain.children;
     *opened = &srx.release()->fid;

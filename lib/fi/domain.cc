@@ -125,6 +125,7 @@ int open_worker(Domain& domain, const fi_info& info) {
     if (info.domain_attr->threading == FI_THREAD_DOMAIN && !domain.lock.prefer_one_thread()) {
         FI_INFO(&provider, FI_LOG_DOMAIN, "no membarrier(2): calls take a mutex\n");
     }
+    domain.address_format = info.addr_format;
     domain.basic_memory = (info.domain_attr->mr_mode & (kBasicMemory | FI_MR_VIRT_ADDR)) != 0;
     const bool automatic = info.domain_attr->data_progress == FI_PROGRESS_AUTO;
     domain.helper = std::thread([&domain, automatic] { run_helper(domain, automatic); });

@@ -32,6 +32,7 @@ struct Domain {
     tw_worker* worker = nullptr;
     DomainLock lock;
     bool basic_memory = false;  // remote addresses are virtual, keys are chosen by us
+    uint32_t address_format = FI_SOCKADDR_IN;  // of its address vectors
     std::atomic<int> children{0};
     uint64_t last_post = 0;  // TSC of the last send
     unsigned unflushed = 0;  // sends since the last turn

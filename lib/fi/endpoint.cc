@@ -44,15 +44,7 @@ int close_endpoint(fid* handle) {
     auto& ep = object_of<Endpoint>(handle);
     {
         const Guard guard(*ep.domain);
-        int result = 0;
-        if (ep.core.use_count() == 1) {
-            result = ep.core->close();
-        } else if (ep.core != nullptr && ep.core->shared == &ep) {
-            ep.core->shared = nullptr;
-        } else if (ep.core != nullptr && ep.core->shared != nullptr && ep.core->users-- == 1) {
-            result = ep.core->retire();
-        }
-        if (result != 0) {
+        if (const int result = ep.leave(); result != 0) {
             return result;
         }
         ep.domain->connected.erase(ep.ep);
@@ -119,14 +111,7 @@ int get_name(fid_t handle, void* data, size_t* length) {
             return result;
         }
     }
-    const sockaddr_in name = to_sockaddr(address);
-    const size_t room = *length;
-    *length = sizeof(name);
-    if (room < sizeof(name)) {
-        return -FI_ETOOSMALL;
-    }
-    std::memcpy(data, &name, sizeof(name));
-    return 0;
+    return give_name(address, ep.address_format, data, length);
 }
 
 fi_ops endpoint_fid_ops = {
@@ -204,6 +189,17 @@ fi_ops_cm connection_ops = {
     .shutdown = shutdown,
     .join = kAbsent,
 };
+
+int CoreEndpoint::open(const tw_ep_attr& attr) {
+    if (const int result = tw_ep_open(domain.worker, &attr, &ep); result != 0) {
+        return result;
+    }
+    receive_flags = attr.rx_flags;
+    // Programs take the error of a receive for the death of a rank; nothing else would tell them.
+    const size_t watch = 1;
+    return attr.type == TW_EP_RDM ? tw_ep_setopt(ep, TW_OPT_WATCH_SOURCES, &watch, sizeof(watch))
+                                  : 0;
+}
 
 int CoreEndpoint::bind(CompletionQueue& cq, uint64_t flags) {
     if ((flags & ~(FI_SEND | FI_RECV | FI_SELECTIVE_COMPLETION)) != 0 ||
@@ -285,7 +281,11 @@ int CoreEndpoint::close() {
     return log_failure("the endpoint does not close", result);
 }
 
-int CoreEndpoint::retire() {
+int CoreEndpoint::renew() {
+    tw_address address{};
+    if (const int result = tw_ep_name(ep, &address); result != 0) {
+        return result;
+    }
     if (const int result = close(); result != 0) {
         return result;
     }
@@ -293,13 +293,30 @@ int CoreEndpoint::retire() {
     send_queue = receive_queue = nullptr;
     counters = {};
     enabled = false;
-    retired = true;
-    // What is still called on the context meets an endpoint that is not enabled.
-    const tw_ep_attr attr{.size = sizeof(tw_ep_attr), .endpoint = TW_EP_ANY};
-    if (const int result = tw_ep_open(domain.worker, &attr, &ep); result != 0) {
-        return log_failure("the shared receive context does not retire", result);
+    const tw_ep_attr attr{
+        .size = sizeof(tw_ep_attr), .endpoint = address.endpoint, .rx_flags = receive_flags};
+    if (const int result = open(attr); result != 0) {
+        return log_failure("the shared receive context is lost", result);
     }
     shared->ep = ep;
+    return 0;
+}
+
+int Endpoint::leave() {
+    if (core == nullptr) {
+        return 0;
+    }
+    if (core.use_count() == 1) {
+        return core->close();
+    }
+    if (core->shared == this) {
+        core->shared = nullptr;
+    } else if (core->shared != nullptr) {
+        if (const int result = core->users == 1 ? core->renew() : 0; result != 0) {
+            return result;
+        }
+        --core->users;
+    }
     return 0;
 }
 
@@ -309,11 +326,6 @@ int bind_endpoint(fid* handle, fid* other, uint64_t flags) {
     if (other->fclass == FI_CLASS_SRX_CTX) {
         if (!ep.waits_for_receive_context) {
             return -FI_EINVAL;
-        }
-        if (object_of<Endpoint>(other).core->retired) {
-            FI_WARN(&provider, FI_LOG_EP_CTRL,
-                    "the context's last endpoint was closed: open another one\n");
-            return -FI_EOPBADSTATE;
         }
         ep.use(object_of<Endpoint>(other).core);
         ++ep.core->users;
@@ -396,11 +408,11 @@ int open_core_endpoint(Domain& domain, const fi_info* info, const fi_tx_attr* tx
         attr.auth_key_size = info->ep_attr->auth_key_size;
     }
     auto made = std::make_shared<CoreEndpoint>(domain);
-    int result = tw_ep_open(domain.worker, &attr, &made->ep);
+    int result = made->open(attr);
     // An address without a number in it is that of the first endpoint; there may be more.
     if (result == -EADDRINUSE && number == 0) {
         attr.endpoint = TW_EP_ANY;
-        result = tw_ep_open(domain.worker, &attr, &made->ep);
+        result = made->open(attr);
     }
     if (result != 0) {
         return log_failure("the endpoint does not open", result);
@@ -434,6 +446,7 @@ int open_endpoint(fid_domain* handle, fi_info* info, fid_ep** opened, void* cont
         ep->use(std::move(core));
     }
     ep->connected = type == FI_EP_MSG;
+    ep->address_format = info->addr_format;
     ep->set_source_masks(info, info->rx_attr);
     ep->domain = &domain;
     fill_operations(*ep, FI_CLASS_EP, context);

@@ -34,14 +34,15 @@ struct CoreEndpoint {
     CoreEndpoint(const CoreEndpoint&) = delete;
     CoreEndpoint& operator=(const CoreEndpoint&) = delete;
 
+    int open(const tw_ep_attr& attr);
     int bind(CompletionQueue& cq, uint64_t flags);
     int bind(Counter& counter, uint64_t flags);
     int bind(AddressVector& vector);
     int enable();
     int close();  // waits until what was sent is there, or its receiver counts as dead
-    // Of a shared receive context, whose last endpoint was closed: free of what these were bound
-    // to. It can only be closed from then on.
-    int retire();
+    // Of a shared receive context, whose last endpoint was closed: another one with the same
+    // address in its place, free of what these endpoints were bound to.
+    int renew();
 
     Domain& domain;
     tw_ep* ep = nullptr;
@@ -52,7 +53,7 @@ struct CoreEndpoint {
     bool enabled = false;
     Endpoint* shared = nullptr;  // the shared receive context
     unsigned users = 0;          // its endpoints
-    bool retired = false;
+    uint64_t receive_flags = 0;  // the core's, of calls without flags
 
     tw_addr context_of(fi_addr_t address) const {
         return av != nullptr ? av->context_of(address) : TW_ADDR_UNSPEC;
@@ -71,7 +72,10 @@ struct Endpoint {
     uint64_t source_mask = 0;
     uint64_t tagged_source_mask = 0;
     bool waits_for_receive_context = false;
-    bool connected = false;  // FI_EP_MSG
+    bool connected = false;    // FI_EP_MSG
+    bool established = false;  // FI_CONNECTED was announced
+    bool ended = false;        // FI_SHUTDOWN was
+    uint32_t address_format = FI_SOCKADDR_IN;
     EventQueue* eq = nullptr;
     std::shared_ptr<CoreEndpoint> core;
 
@@ -89,6 +93,8 @@ struct Endpoint {
         core = std::move(shared);
         ep = core->ep;
     }
+    // Before the handle goes: closes the core's endpoint with the last one. Under the lock.
+    int leave();
 };
 
 // messages.cc, remote_memory.cc, atomics.cc

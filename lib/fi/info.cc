@@ -130,8 +130,8 @@ bool hints_fit(uint32_t version, const fi_info& hints, fi_ep_type type, const st
         return refuse("connected endpoints share no receive context: each has its own peer\n");
     }
     if (hints.addr_format != FI_FORMAT_UNSPEC && hints.addr_format != FI_SOCKADDR &&
-        hints.addr_format != FI_SOCKADDR_IN) {
-        return refuse("addresses are FI_SOCKADDR_IN: Tagwire's packets are IPv4 and UDP\n");
+        hints.addr_format != FI_SOCKADDR_IN && hints.addr_format != FI_SOCKADDR_IN6) {
+        return refuse("addresses are FI_SOCKADDR_IN or FI_SOCKADDR_IN6 with IPv4 in it\n");
     }
     if (hints.fabric_attr != nullptr && hints.fabric_attr->name != nullptr &&
         std::strcmp(hints.fabric_attr->name, kFabricName) != 0) {
@@ -277,66 +277,49 @@ void fill_domain(uint32_t version, const fi_info* hints, const port::Prospect& p
 #endif
 }
 
-void set_address(const sockaddr_in& address, void** data, size_t* length) {
-    std::free(*data);
-    *data = std::malloc(sizeof(address));
-    std::memcpy(*data, &address, sizeof(address));
-    *length = sizeof(address);
-}
-
-bool names_no_card(const sockaddr_in& address) {
-    const uint32_t ip = ntohl(address.sin_addr.s_addr);
-    return ip == INADDR_ANY || ip >> 24 == 127;
+bool names_no_card(const tw_address& address) {
+    return address.ip[0] == 127 || std::memcmp(address.ip, "\0\0\0\0", sizeof(in_addr)) == 0;
 }
 
 // The address of this process, with the port that the application wants.
 int fill_source(const char* node, const char* service, uint64_t flags, const fi_info* hints,
                 const port::Settings& settings, fi_info* info) {
-    sockaddr_in own = to_sockaddr(port::address_of_worker(settings, 0));
-    own.sin_port = 0;
+    tw_address own = port::address_of_worker(settings, 0);
+    own.udp_port = 0;
+    tw_address wanted{};
     if ((flags & FI_SOURCE) != 0 && (node != nullptr || service != nullptr)) {
-        sockaddr_in wanted{};
-        if (const int error = resolve(node, service, (flags & FI_NUMERICHOST) != 0, &wanted);
-            error != 0) {
-            return error;
-        }
-        // The loopback and the wildcard address stand for this process, whatever its card.
-        if (!names_no_card(wanted)) {
-            own.sin_addr = wanted.sin_addr;
-        }
-        own.sin_port = wanted.sin_port;
-    } else if (hints != nullptr && hints->src_addr != nullptr) {
-        tw_address given{};
-        if (from_sockaddr(hints->src_addr, hints->src_addrlen, &given) != 0) {
+        if (resolve(node, service, (flags & FI_NUMERICHOST) != 0, &wanted) != 0) {
             return -FI_ENODATA;
         }
-        const sockaddr_in wanted = to_sockaddr(given);
-        if (!names_no_card(wanted)) {
-            own.sin_addr = wanted.sin_addr;
-        }
-        own.sin_port = wanted.sin_port;
-        std::memcpy(own.sin_zero, wanted.sin_zero, sizeof(own.sin_zero));
+    } else if (hints != nullptr && hints->src_addr != nullptr &&
+               from_sockaddr(hints->src_addr, hints->src_addrlen, &wanted) != 0) {
+        return -FI_ENODATA;
     }
-    set_address(own, &info->src_addr, &info->src_addrlen);
+    // The loopback and the wildcard address stand for this process, whatever its card.
+    if (!names_no_card(wanted)) {
+        std::memcpy(own.ip, wanted.ip, sizeof(own.ip));
+    }
+    own.udp_port = wanted.udp_port;
+    own.endpoint = wanted.endpoint;
+    set_address(own, info->addr_format, &info->src_addr, &info->src_addrlen);
     return 0;
 }
 
 int fill_destination(const char* node, const char* service, uint64_t flags, const fi_info* hints,
                      fi_info* info) {
+    tw_address peer{};
+    int error = 0;
     if ((flags & FI_SOURCE) == 0 && node != nullptr) {
-        sockaddr_in peer{};
-        if (const int error = resolve(node, service, (flags & FI_NUMERICHOST) != 0, &peer);
-            error != 0) {
-            return error;
-        }
-        set_address(peer, &info->dest_addr, &info->dest_addrlen);
+        error = resolve(node, service, (flags & FI_NUMERICHOST) != 0, &peer);
     } else if (hints != nullptr && hints->dest_addr != nullptr) {
-        tw_address given{};
-        if (from_sockaddr(hints->dest_addr, hints->dest_addrlen, &given) != 0) {
-            return -FI_ENODATA;
-        }
-        set_address(to_sockaddr(given), &info->dest_addr, &info->dest_addrlen);
+        error = from_sockaddr(hints->dest_addr, hints->dest_addrlen, &peer);
+    } else {
+        return 0;
     }
+    if (error != 0) {
+        return -FI_ENODATA;
+    }
+    set_address(peer, info->addr_format, &info->dest_addr, &info->dest_addrlen);
     return 0;
 }
 
@@ -355,7 +338,8 @@ int make_info(uint32_t version, const char* node, const char* service, uint64_t 
         with_modifiers(hints != nullptr && hints->caps != 0 ? hints->caps : caps_of(version, type));
     info->caps = caps | FI_LOCAL_COMM | FI_REMOTE_COMM;
     info->mode = 0;
-    info->addr_format = FI_SOCKADDR_IN;
+    info->addr_format = hints != nullptr && hints->addr_format == FI_SOCKADDR_IN6 ? FI_SOCKADDR_IN6
+                                                                                  : FI_SOCKADDR_IN;
     fill_contexts(hints, caps, info);
     fill_endpoint(hints, type, info);
     fill_domain(version, hints, prospect, info);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Connected endpoints through libfabric: a listener and an active side, each on a port of its own.
+#include <netinet/in.h>
+
+#include <set>
 #include <string>
 
 #include "test/fi/fabric_fixture.h"
@@ -27,6 +30,7 @@ class Connections : public testing::Test {
     void SetUp() override {
         const Info hints = make_hints();
         hints->ep_attr->type = FI_EP_MSG;
+        hints->addr_format = address_format_;
         hints->caps = FI_MSG | FI_TAGGED | FI_RMA;
         hints->domain_attr->threading = FI_THREAD_SAFE;
         info_ = get_info(*hints);
@@ -47,8 +51,7 @@ class Connections : public testing::Test {
     void TearDown() override {
         for (Active* side : {&client_, &server_}) {
             if (side->ep != nullptr) {
-                EXPECT_EQ(fi_close(&side->ep->fid), 0);
-                EXPECT_EQ(fi_close(&side->cq->fid), 0);
+                close(*side);
             }
         }
         if (pep_ != nullptr) {
@@ -74,6 +77,17 @@ class Connections : public testing::Test {
         require(fi_ep_bind(side.ep, &side.cq->fid, FI_TRANSMIT | FI_RECV), "bind cq");
         require(fi_ep_bind(side.ep, &eq_->fid, 0), "bind eq");
         require(fi_enable(side.ep), "fi_enable");
+    }
+
+    void close(Active& side) {
+        EXPECT_EQ(fi_close(&side.ep->fid), 0);
+        EXPECT_EQ(fi_close(&side.cq->fid), 0);
+        side.ep = nullptr;
+    }
+    void expect_no_event() {
+        uint32_t type = 0;
+        Entry entry{};
+        EXPECT_EQ(fi_eq_sread(eq_, &type, entry.bytes, sizeof(entry.bytes), 50, 0), -FI_EAGAIN);
     }
 
     // The next event of the queue. Both domains move by themselves.
@@ -130,6 +144,7 @@ class Connections : public testing::Test {
         return entry;
     }
 
+    uint32_t address_format_ = FI_SOCKADDR_IN;
     Info info_;
     fid_fabric* fabric_ = nullptr;
     fid_eq* eq_ = nullptr;
@@ -164,6 +179,27 @@ TEST_F(Connections, MessagesGoBothWaysAndThePeersKnowEachOther) {
     EXPECT_EQ(small, length);
 }
 
+class Connections6 : public Connections {
+  protected:
+    void SetUp() override {
+        address_format_ = FI_SOCKADDR_IN6;
+        Connections::SetUp();
+    }
+};
+
+TEST_F(Connections6, HaveNamesInTheirFormat) {
+    EXPECT_EQ(name(&pep_->fid).size(), sizeof(sockaddr_in6));
+    connect();
+    Entry entry{};
+    ASSERT_EQ(event(&entry), uint32_t{FI_CONNREQ});
+    const Info request(entry->info);
+    EXPECT_EQ(request->addr_format, uint32_t{FI_SOCKADDR_IN6});
+    const std::string active = name(&client_.ep->fid);
+    ASSERT_EQ(request->dest_addrlen, active.size());
+    EXPECT_EQ(std::memcmp(request->dest_addr, active.data(), active.size()), 0);
+    require(fi_reject(pep_, request->handle, nullptr, 0), "fi_reject");
+}
+
 TEST_F(Connections, ADomainOfARequestIsThatOfItsListener) {
     fid_domain* domain = nullptr;
     connect();
@@ -195,13 +231,52 @@ TEST_F(Connections, APassiveEndpointUsesTheDomainThatIsThere) {
     EXPECT_EQ(fi_close(&fabric->fid), 0);
 }
 
-TEST_F(Connections, ShutdownIsAnEventOfThePeer) {
-    connect();
-    accept();
-    require(fi_shutdown(client_.ep, 0), "fi_shutdown");
-    Entry entry{};
-    ASSERT_EQ(event(&entry), uint32_t{FI_SHUTDOWN});
-    EXPECT_EQ(entry->fid, &server_.ep->fid);
+TEST_F(Connections, ShutdownIsAnEventOfBothSidesWhoeverCallsIt) {
+    for (const bool both : {false, true}) {
+        connect();
+        accept();
+        require(fi_shutdown(client_.ep, 0), "fi_shutdown");
+        if (both) {
+            const int result = fi_shutdown(server_.ep, 0);
+            EXPECT_TRUE(result == 0 || result == -FI_ENOTCONN) << result;
+        }
+        std::set<struct fid*> ended;
+        for (int i = 0; i < 2; ++i) {
+            Entry entry{};
+            ASSERT_EQ(event(&entry), uint32_t{FI_SHUTDOWN});
+            ended.insert(entry->fid);
+        }
+        EXPECT_EQ(ended, (std::set<struct fid*>{&client_.ep->fid, &server_.ep->fid}));
+        expect_no_event();
+        close(client_);
+        close(server_);
+        open(client_, info_.get());
+    }
+}
+
+// As programs do that keep their domain: an endpoint connects once in its life.
+TEST_F(Connections, NewEndpointsConnectAfterARejectionAndAfterAnEnd) {
+    for (int i = 0; i < 3; ++i) {
+        connect();
+        Entry entry{};
+        ASSERT_EQ(event(&entry), uint32_t{FI_CONNREQ});
+        const Info request(entry->info);
+        require(fi_reject(pep_, request->handle, "no", 2), "fi_reject");
+        uint32_t type = 0;
+        ASSERT_EQ(fi_eq_sread(eq_, &type, entry.bytes, sizeof(entry.bytes), 20'000, 0), -FI_EAVAIL);
+        fi_eq_err_entry error{};
+        ASSERT_GT(fi_eq_readerr(eq_, &error, 0), 0);
+        close(client_);
+        open(client_, info_.get());
+        connect();
+        accept();
+        require(fi_shutdown(server_.ep, 0), "fi_shutdown");
+        ASSERT_EQ(event(&entry), uint32_t{FI_SHUTDOWN});
+        ASSERT_EQ(event(&entry), uint32_t{FI_SHUTDOWN});
+        close(client_);
+        close(server_);
+        open(client_, info_.get());
+    }
 }
 
 TEST_F(Connections, ARejectedRequestIsAnErrorWithData) {

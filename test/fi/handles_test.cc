@@ -51,6 +51,30 @@ TEST_F(Handles, AnAliasIsForOneDirection) {
     EXPECT_EQ(fi_ep_alias(left->ep, &alias, FI_TRANSMIT | FI_RECV), -FI_EINVAL);
 }
 
+TEST_F(Handles, AnAliasKeepsTheEndpointOfASharedReceiveContext) {
+    open_with(FI_MSG);
+    const Info shared(fi_dupinfo(info.get()));
+    shared->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
+    fid_ep* srx = nullptr;
+    require(fi_srx_context(left->domain, nullptr, &srx, nullptr), "fi_srx_context");
+    fid_ep* ep = nullptr;
+    require(fi_endpoint(left->domain, shared.get(), &ep, nullptr), "fi_endpoint");
+    require(fi_ep_bind(ep, &srx->fid, 0), "bind srx");
+    require(fi_ep_bind(ep, &left->av->fid, 0), "bind av");
+    require(fi_ep_bind(ep, &left->cq->fid, FI_TRANSMIT | FI_RECV), "bind cq");
+    require(fi_enable(ep), "fi_enable");
+    fid_ep* alias = nullptr;
+    ASSERT_EQ(fi_ep_alias(ep, &alias, FI_TRANSMIT | FI_COMPLETION), 0);
+    EXPECT_EQ(fi_close(&ep->fid), 0);
+    char text[8] = {};
+    require(fi_recv(right->ep, text, sizeof(text), nullptr, FI_ADDR_UNSPEC, nullptr), "fi_recv");
+    require(fi_send(alias, "alias", 6, nullptr, to_right, nullptr), "fi_send");
+    expect(*left, FI_SEND | FI_MSG);
+    expect(*right, FI_RECV | FI_MSG);
+    EXPECT_EQ(fi_close(&alias->fid), 0);
+    EXPECT_EQ(fi_close(&srx->fid), 0);
+}
+
 TEST_F(Handles, ATriggeredSendThroughAnAliasWaitsForItsCounter) {
     open_with(FI_MSG | FI_TRIGGER);
     fid_ep* alias = nullptr;
@@ -78,28 +102,52 @@ TEST_F(Handles, ATriggeredSendThroughAnAliasWaitsForItsCounter) {
     EXPECT_EQ(fi_close(&counter->fid), 0);
 }
 
-TEST_F(Handles, TheQueuesOfASharedReceiveContextAreFreeOnceItsEndpointsAreClosed) {
+TEST_F(Handles, ASharedReceiveContextServesOneSetOfEndpointsAfterTheOther) {
     open_with(FI_MSG);
     const Info shared(fi_dupinfo(info.get()));
     shared->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
     fid_ep* srx = nullptr;
     require(fi_srx_context(right->domain, nullptr, &srx, nullptr), "fi_srx_context");
-    fid_cq* cq = open_queue(*right);
-    fid_ep* ep = nullptr;
-    require(fi_endpoint(right->domain, shared.get(), &ep, nullptr), "fi_endpoint");
-    require(fi_ep_bind(ep, &srx->fid, 0), "bind srx");
-    require(fi_ep_bind(ep, &right->av->fid, 0), "bind av");
-    require(fi_ep_bind(ep, &cq->fid, FI_TRANSMIT | FI_RECV), "bind cq");
-    require(fi_enable(ep), "fi_enable");
-    EXPECT_EQ(fi_close(&cq->fid), -FI_EBUSY);
-    EXPECT_EQ(fi_close(&ep->fid), 0);
-    EXPECT_EQ(fi_close(&cq->fid), 0);
-    // It has seen its endpoints.
-    char text[8];
-    EXPECT_EQ(fi_recv(srx, text, sizeof(text), nullptr, FI_ADDR_UNSPEC, nullptr), -FI_EOPBADSTATE);
-    require(fi_endpoint(right->domain, shared.get(), &ep, nullptr), "fi_endpoint");
-    EXPECT_EQ(fi_ep_bind(ep, &srx->fid, 0), -FI_EOPBADSTATE);
-    EXPECT_EQ(fi_close(&ep->fid), 0);
+    fi_addr_t to_context = FI_ADDR_UNSPEC;
+    for (int set = 0; set < 3; ++set) {
+        fid_cq* cq = open_queue(*right);
+        fid_ep* eps[2] = {};
+        for (fid_ep*& ep : eps) {
+            require(fi_endpoint(right->domain, shared.get(), &ep, nullptr), "fi_endpoint");
+            require(fi_ep_bind(ep, &srx->fid, 0), "bind srx");
+            require(fi_ep_bind(ep, &right->av->fid, 0), "bind av");
+            require(fi_ep_bind(ep, &cq->fid, FI_TRANSMIT | FI_RECV), "bind cq");
+            require(fi_enable(ep), "fi_enable");
+        }
+        char name[64];
+        size_t length = sizeof(name);
+        require(fi_getname(&eps[0]->fid, name, &length), "fi_getname");
+        fi_addr_t address = FI_ADDR_UNSPEC;
+        ASSERT_EQ(fi_av_insert(left->av, name, 1, &address, 0, nullptr), 1);
+        to_context = set == 0 ? address : to_context;
+        EXPECT_EQ(address, to_context) << "its address stays";
+        char text[8] = {};
+        require(fi_recv(srx, text, sizeof(text), nullptr, FI_ADDR_UNSPEC, text), "fi_recv");
+        require(fi_send(left->ep, "set", 4, nullptr, address, nullptr), "fi_send");
+        expect(*left, FI_SEND | FI_MSG);
+        fi_cq_tagged_entry entry{};
+        EXPECT_EQ(fi_cq_sread(cq, &entry, 1, nullptr, 20'000), 1);
+        EXPECT_EQ(entry.op_context, text);
+        EXPECT_STREQ(text, "set");
+
+        EXPECT_EQ(fi_close(&eps[0]->fid), 0);
+        EXPECT_EQ(fi_close(&cq->fid), -FI_EBUSY) << "the other one uses it";
+        EXPECT_EQ(fi_close(&eps[1]->fid), 0);
+        EXPECT_EQ(fi_close(&cq->fid), 0);
+        EXPECT_EQ(fi_recv(srx, text, sizeof(text), nullptr, FI_ADDR_UNSPEC, nullptr),
+                  -FI_EOPBADSTATE)
+            << "no endpoint, no queue to complete in";
+        // The sender hears that the endpoint was closed.
+        for (int i = 0; i < 2000; ++i) {
+            fi_cq_read(left->cq, nullptr, 0);
+            fi_cq_read(right->cq, nullptr, 0);
+        }
+    }
     EXPECT_EQ(fi_close(&srx->fid), 0);
 }
 

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The provider through libfabric's own calls.
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <rdma/fi_trigger.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <memory>
@@ -328,69 +323,6 @@ TEST(SelectiveCompletion, OnlyFlaggedOperationsComplete) {
     selective.TearDown();
 }
 
-// Another process, which tells its name and receives until it is killed.
-[[noreturn]] void run_peer() {
-    const Info info = get_info(*make_hints());
-    fid_fabric* fabric = nullptr;
-    require(fi_fabric(info->fabric_attr, &fabric, nullptr), "fi_fabric");
-    Side side(fabric, info.get());
-    const std::vector<char> name = side.name();
-    require(write(STDOUT_FILENO, name.data(), name.size()), "name");
-    std::vector<char> buffer(100'000);
-    for (;;) {
-        require(
-            fi_trecv(side.ep, buffer.data(), buffer.size(), nullptr, FI_ADDR_UNSPEC, 1, 0, nullptr),
-            "fi_trecv");
-        fi_cq_tagged_entry entry{};
-        require(fi_cq_sread(side.cq, &entry, 1, nullptr, -1), "fi_cq_sread");
-    }
-}
-
-TEST(Failure, SendsToAKilledPeerEndInErrorAndEverythingCloses) {
-    setenv("TAGWIRE_PEER_TIMEOUT_MS", "500", 1);
-    int pipe_ends[2];
-    ASSERT_EQ(pipe(pipe_ends), 0);
-    const pid_t child = fork();
-    if (child == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        dup2(pipe_ends[1], STDOUT_FILENO);
-        execl("/proc/self/exe", "fi_test", "--peer", nullptr);
-        _exit(127);
-    }
-    close(pipe_ends[1]);
-    std::vector<char> name(sizeof(sockaddr_in));
-    ASSERT_EQ(read(pipe_ends[0], name.data(), name.size()), static_cast<ssize_t>(name.size()));
-    close(pipe_ends[0]);
-
-    const Info info = get_info(*make_hints());
-    fid_fabric* fabric = nullptr;
-    ASSERT_EQ(fi_fabric(info->fabric_attr, &fabric, nullptr), 0);
-    {
-        Side side(fabric, info.get());
-        fi_addr_t peer = FI_ADDR_UNSPEC;
-        ASSERT_EQ(fi_av_insert(side.av, name.data(), 1, &peer, 0, nullptr), 1);
-        const std::vector<char> data(100'000, 'k');
-        fi_cq_tagged_entry entry{};
-        ASSERT_EQ(fi_tsend(side.ep, data.data(), data.size(), nullptr, peer, 1, nullptr), 0);
-        ASSERT_EQ(fi_cq_sread(side.cq, &entry, 1, nullptr, 30'000), 1);
-
-        ASSERT_EQ(kill(child, SIGKILL), 0);
-        ASSERT_EQ(waitpid(child, nullptr, 0), child);
-        for (int i = 0; i < 3; ++i) {
-            ASSERT_EQ(fi_tsend(side.ep, data.data(), data.size(), nullptr, peer, 1, nullptr), 0);
-        }
-        for (int i = 0; i < 3; ++i) {
-            ASSERT_EQ(fi_cq_sread(side.cq, &entry, 1, nullptr, 30'000), -FI_EAVAIL);
-            fi_cq_err_entry error{};
-            ASSERT_EQ(fi_cq_readerr(side.cq, &error, 0), 1);
-            EXPECT_EQ(error.err, FI_ETIMEDOUT)
-                << fi_cq_strerror(side.cq, error.prov_errno, nullptr, nullptr, 0);
-        }
-    }
-    EXPECT_EQ(fi_close(&fabric->fid), 0);
-    unsetenv("TAGWIRE_PEER_TIMEOUT_MS");
-}
-
 TEST_F(Messages, DeferredWorkWaitsForItsCounterAndEndsQuietly) {
     fi_cntr_attr attr{};
     fid_cntr* trigger = nullptr;
@@ -432,16 +364,3 @@ TEST_F(Messages, DeferredWorkWaitsForItsCounterAndEndsQuietly) {
 
 }  // namespace
 }  // namespace tagwire::fi_test
-
-int main(int argc, char** argv) {
-    if (argc > 1 && std::string(argv[1]) == "--peer") {
-        tagwire::fi_test::run_peer();
-    }
-    testing::InitGoogleTest(&argc, argv);
-    const std::string wire = "switch:fi-test-" + std::to_string(getpid());
-    setenv("TAGWIRE_WIRE", wire.c_str(), 1);
-    setenv("TAGWIRE_MAX_OPERATIONS", "1024", 1);
-    setenv("TAGWIRE_MAX_PEERS", "16", 1);
-    setenv("TAGWIRE_UNEXPECTED_MB", "4", 1);
-    return RUN_ALL_TESTS();
-}
