@@ -195,6 +195,7 @@ void RemoteMemory::refuse_request(Reply& reply, int error) noexcept {
 void RemoteMemory::send_reply(Reply& reply, PeerId peer) noexcept {
     reply.send.user = &reply;
     reply.endpoint->operation_began();
+    worker_.answered();
     if (worker_.transport().send(peer, reply.send) != 0) [[unlikely]] {
         reply_sent(reply, -ECANCELED);  // the session closes, and the request with it
     }

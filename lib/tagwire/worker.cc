@@ -76,6 +76,10 @@ inline int Worker::turn() noexcept {
     if (connections_.has_live()) [[unlikely]] {
         connections_.turn();
     }
+    if (answered_) [[unlikely]] {
+        answered_ = false;
+        transport_->push();
+    }
     activity_ += count;
     return static_cast<int>(count);
 }

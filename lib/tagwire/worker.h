@@ -95,6 +95,8 @@ class Worker {
     KindHandler& remote_memory() { return *remote_memory_; }
     // The layer has messages that wait for room somewhere; nullptr: no longer.
     void set_stalled(KindHandler* handler) { stalled_ = handler; }
+    // The layer has answered a peer that waits for that: it leaves with this turn.
+    void answered() { answered_ = true; }
 
     // To be resumed in each turn until nothing waits.
     void add_blocked(Endpoint& endpoint);
@@ -191,6 +193,7 @@ class Worker {
     std::array<transport::Event, 64> events_;
     uint32_t event_count_ = 0;
     uint32_t next_event_ = 0;
+    bool answered_ = false;
     KindHandler* handlers_[wire::kMessageKinds] = {};
     uint64_t activity_ = 0;
     const bool shared_;

@@ -218,13 +218,7 @@ uint32_t Engine::poll(std::span<Event> events) noexcept {
     if (timers_.next() <= now_) [[unlikely]] {
         run_timers();
     }
-    if (!ready_.empty()) {
-        // What was posted since the last poll does not wait for what came meanwhile.
-        transmit();
-        if (batch_count_ != 0) {
-            flush_frames();
-        }
-    }
+    push();  // what was posted since the last poll does not wait for what came meanwhile
     receive();
     if (!ready_.empty()) {
         transmit();
@@ -236,6 +230,15 @@ uint32_t Engine::poll(std::span<Event> events) noexcept {
         flush_frames();
     }
     return events_.finish();
+}
+
+void Engine::push() noexcept {
+    if (!ready_.empty()) {
+        transmit();
+        if (batch_count_ != 0) {
+            flush_frames();
+        }
+    }
 }
 
 // The first turn, or a jump: nobody can say who was silent while this machine slept.

@@ -72,6 +72,7 @@ class Engine final : public Transport {
     }
     bool revoke(IncomingMessage& message, uint16_t error) noexcept override;
     uint32_t poll(std::span<Event> events) noexcept override;
+    void push() noexcept override;
     uint32_t input(std::span<rte_mbuf*> packets, uint16_t* given_back,
                    std::span<Event> events) noexcept override;
     uint64_t next_deadline_ns() const noexcept override;

@@ -156,10 +156,13 @@ Engine::Step Engine::transmit_next(Session& s) noexcept {
     if (s.next_psn - s.una >= s.window) {
         return Step::kNothing;
     }
-    if (s.grants != nullptr) [[unlikely]] {
-        return transmit_grant(s);
+    if (s.grants == nullptr) [[likely]] {
+        return transmit_new(s);
     }
-    return transmit_new(s);
+    // An answer may be among what is new: it does not wait for the word that its question came.
+    const Step step = s.grant_turn ? Step::kNothing : transmit_new(s);
+    s.grant_turn = step == Step::kSent;
+    return step == Step::kNothing ? transmit_grant(s) : step;
 }
 
 Engine::Step Engine::transmit_lost(Session& s) noexcept {

@@ -76,6 +76,7 @@ struct alignas(64) Session {
     Congestion congestion;
     bool ready;          // in the list of sessions with something to send
     bool transfer_turn;  // transfers and new messages take turns
+    bool grant_turn;     // so do grants and all that
     AckNeed ack_need;
     bool ack_listed;
     uint32_t ack_turn;  // the poll in which ack_need arose

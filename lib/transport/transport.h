@@ -279,6 +279,8 @@ class Transport {
     // One turn: timers, a burst of received packets, acknowledgements, a burst of
     // sending. Returns the number of events written.
     virtual uint32_t poll(std::span<Event> events) noexcept = 0;
+    // What was handed over since then leaves now, not with the next poll().
+    virtual void push() noexcept = 0;
 
     // Frames that somebody else received: those that are ours are taken, as poll() takes what it
     // receives; the others are moved to the front, in order and untouched. Returns the number of

@@ -38,12 +38,7 @@ unsigned Worker::progress() {
     sleeps_ = false;
     const int events = tw_progress(core_);
     unsigned count = events > 0 ? static_cast<unsigned>(events) : 0;
-    const unsigned ended = dispatch();
-    count += ended;
-    if (events > 0 && ended == 0) {
-        // A peer put or got: what answers it was posted by this turn, and leaves with the next.
-        tw_progress(core_);
-    }
+    count += dispatch();
     if (!pending_.empty() || !receives_.empty() || channel_.waits()) [[unlikely]] {
         retry();
     }

@@ -9,6 +9,84 @@
 namespace tagwire::test {
 namespace {
 
+// When the target's answers leave, told by its frames.
+class Answers : public RmaPair {
+  protected:
+    void SetUp() override {
+        write(pattern(1, 8), theirs, 0);  // the session stands
+        ASSERT_TRUE(finish());
+        settle();
+        simulator.filter = [this](sim::Node& from, sim::Frame& frame) {
+            if (from.index() == 1 && transport_test::is_sequenced(frame)) {
+                left.push_back({transport_test::type_of(frame), turn});
+            }
+            return true;
+        };
+        b.each_turn = [this] {
+            if (served == kNever && b.stat(counter) > before) {
+                served = turn;
+                if (reply) {
+                    reply();
+                }
+            }
+            ++turn;
+        };
+    }
+    void expect_served(const char* what) {
+        counter = what;
+        before = b.stat(what);
+    }
+
+    static constexpr size_t kNever = SIZE_MAX;
+    struct Left {
+        wire::PacketType type;
+        size_t turn;
+    };
+    Memory ours{a, 64};
+    Memory theirs{b, 64};
+    std::vector<Left> left;
+    const char* counter = "rma_puts";
+    uint64_t before = UINT64_MAX;
+    size_t turn = 0, served = kNever;  // turns of b
+    std::function<void()> reply;       // of b's program, in the turn that served
+};
+
+TEST_F(Answers, to_gets_and_atomics_leave_in_the_turn_that_served_them) {
+    expect_served("rma_gets");
+    std::string buffer(8, '.');
+    read(buffer, theirs, 0);
+    ASSERT_TRUE(finish());
+    ASSERT_FALSE(left.empty());
+    EXPECT_EQ(left[0].turn, served);
+
+    left.clear();
+    served = kNever;
+    expect_served("rma_atomics");
+    uint64_t operand = 1, result = 0;
+    a.posted(tw_fetch_atomic(a.ep, &operand, 1, &result, a.address_of(b), theirs.address(8),
+                             theirs.key(), TW_UINT64, TW_SUM, nullptr));
+    ASSERT_TRUE(finish());
+    ASSERT_FALSE(left.empty());
+    EXPECT_EQ(left[0].turn, served);
+}
+
+TEST_F(Answers, of_a_program_leave_before_the_note_of_what_they_answer) {
+    expect_served("rma_puts");
+    const std::string back = pattern(2, 8);
+    reply = [&] {
+        b.posted(tw_write(b.ep, back.data(), back.size(), b.address_of(a), ours.address(),
+                          ours.key(), nullptr));
+    };
+    write(pattern(3, 8), theirs, 16);
+    ASSERT_TRUE(finish());
+    settle();
+    EXPECT_EQ(ours.bytes.substr(0, 8), back);
+    ASSERT_GE(left.size(), 2u);
+    EXPECT_EQ(left[0].type, wire::PacketType::kOperations);
+    EXPECT_EQ(left[1].type, wire::PacketType::kGrant);
+    EXPECT_EQ(left[0].turn, left[1].turn) << "in one burst";
+}
+
 class Order : public RmaPair {
   protected:
     static constexpr size_t kSize = 100'000;

@@ -93,6 +93,7 @@ class FakeTransport final : public transport::Transport {
     bool is_current(const transport::IncomingMessage&) const noexcept override { return true; }
     bool revoke(transport::IncomingMessage&, uint16_t) noexcept override { return false; }
     uint32_t poll(std::span<transport::Event> events) noexcept override;
+    void push() noexcept override {}
     uint32_t input(std::span<rte_mbuf*> packets, uint16_t* given_back,
                    std::span<transport::Event> events) noexcept override;
     uint64_t next_deadline_ns() const noexcept override { return 77; }
