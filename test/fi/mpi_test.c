@@ -2,7 +2,7 @@
 /* What an MPI asks of the network below it, with every byte checked: wildcards, probes, collectives,
  * one-sided access, split communicators. 2 to 8 ranks; mpi_test.sh starts it.
  *
- *   mpi_test [LARGEST-SIZE]   bytes, 4 MiB unless said
+ *   mpi_test [LARGEST-SIZE [ROUNDS]]   bytes, 4 MiB unless said; 1 round
  */
 #include <mpi.h>
 #include <stdint.h>
@@ -226,20 +226,23 @@ int main(int argc, char** argv) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     const size_t largest = argc > 1 ? strtoull(argv[1], NULL, 0) : 4u << 20;
-    ring(largest);
-    step("point to point");
-    wildcards();
-    step("wildcards");
-    out_of_order();
-    step("out of order");
-    probes();
-    step("probes");
-    collectives(MPI_COMM_WORLD);
-    step("collectives");
-    split();
-    step("split communicators");
-    one_sided();
-    step("one-sided");
+    const long rounds = argc > 2 ? strtol(argv[2], NULL, 0) : 1;
+    for (long round = 0; round < rounds; ++round) {
+        ring(largest);
+        step("point to point");
+        wildcards();
+        step("wildcards");
+        out_of_order();
+        step("out of order");
+        probes();
+        step("probes");
+        collectives(MPI_COMM_WORLD);
+        step("collectives");
+        split();
+        step("split communicators");
+        one_sided();
+        step("one-sided");
+    }
     MPI_Finalize();
     if (rank == 0)
         printf("all right with %d ranks, up to %zu bytes\n", ranks, largest);
