@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Messages between two ranks of Open MPI: over this provider, Open MPI's own TCP, stock providers.
+# Messages between two ranks of Open MPI: over this provider, Open MPI's own TCP, stock providers
 #   scripts/bench-mpi.sh BUILD_DIR
 set -euo pipefail
 
@@ -8,21 +8,45 @@ for needed in mpicc mpirun; do
     command -v "$needed" >/dev/null || { echo "bench-mpi: no $needed (apt-get install openmpi-bin libopenmpi-dev)" >&2; exit 1; }
 done
 source=$(dirname "$(readlink -f "$0")")/../bench/fi/mpi_speed.c
+# shellcheck source=scripts/veth.sh
+. "$(dirname "$0")/veth.sh"
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+trap 'remove_veth; rm -rf "$work"' EXIT
 mpicc -O2 -o "$work/mpi_speed" "$source"
 export FI_PROVIDER_PATH=$build/lib/fi
-export TAGWIRE_WIRE=${TAGWIRE_WIRE:-switch:bench-$$}
 
-run() { # NAME OPTIONS...
+# run NAME OPTIONS...: `first` and `second` say where the ranks run, `starter` where mpirun does.
+run() {
     local name=$1
     shift
-    timeout 300 mpirun --allow-run-as-root --oversubscribe -n 2 "$@" "$work/mpi_speed" "$name" 2>"$work/log" ||
+    timeout 300 "${starter[@]}" mpirun --allow-run-as-root --oversubscribe "$@" \
+        -n 1 "${first[@]}" "$work/mpi_speed" "$name" : -n 1 "${second[@]}" "$work/mpi_speed" "$name" 2>"$work/log" ||
         printf '%-14s %s\n' "$name" "failed: $(tail -n 1 "$work/log")"
 }
 
-printf '%-14s %12s %14s %12s   (load %s)\n' transport '8 B, us' '8 B, million/s' '1 MiB, MB/s' "$(cut -d' ' -f1 /proc/loadavg)"
-run tagwire --mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include tagwire
-run 'tcp;ofi_rxm' --mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include 'tcp;ofi_rxm'
+head() {
+    printf '%s\n%-14s %12s %14s %12s   (load %s)\n' "$1" transport '8 B, us' '8 B, million/s' '1 MiB, MB/s' \
+        "$(cut -d' ' -f1 /proc/loadavg)"
+}
+
+ofi=(--mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include)
+
+head "Two processes of this host: tagwire over the software card"
+starter=(env) first=(env "TAGWIRE_WIRE=${TAGWIRE_WIRE:-switch:bench-$$}") second=("${first[@]}")
+run tagwire "${ofi[@]}" tagwire
+run 'tcp;ofi_rxm' "${ofi[@]}" 'tcp;ofi_rxm'
 run 'Open MPI tcp' --mca pml ob1 --mca btl self,tcp
 run 'shared memory' --mca pml ob1 --mca btl self,vader
+
+if ! make_veth; then
+    echo "(no second table: network namespaces need root)"
+    exit 0
+fi
+head "Two network namespaces joined by a veth pair: tagwire over net_af_packet"
+# Ranks reach mpirun over the veth, too, instead of the loopback device, which the other namespace has not.
+starter=(ip netns exec "$veth_a" env PMIX_MCA_ptl_base_if_include=vta PMIX_MCA_ptl_base_remote_connections=1)
+first=(env TAGWIRE_VDEV=net_af_packet0,iface=vta TAGWIRE_IP=10.199.0.11)
+second=(ip netns exec "$veth_b" env TAGWIRE_VDEV=net_af_packet0,iface=vtb TAGWIRE_IP=10.199.0.12)
+run tagwire "${ofi[@]}" tagwire
+run 'tcp;ofi_rxm' "${ofi[@]}" 'tcp;ofi_rxm'
+run 'Open MPI tcp' --mca pml ob1 --mca btl self,tcp --mca btl_tcp_if_include 10.199.0.0/24

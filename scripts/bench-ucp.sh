@@ -9,12 +9,13 @@ runner=$build/lib/ucp/tagwire-ucx-run
 [ -x "$runner" ] && [ -e "$build/lib/ucp/libucp.so.0" ] || { echo "bench-ucp: the UCP library is not built (libucx-dev)" >&2; exit 1; }
 command -v ucx_perftest >/dev/null || { echo "bench-ucp: ucx_perftest is not installed (apt-get install ucx-utils)" >&2; exit 1; }
 
+# shellcheck source=scripts/veth.sh
+. "$(dirname "$0")/veth.sh"
 work=$(mktemp -d)
 server=
-namespaces=
 cleanup() {
     [ -z "$server" ] || kill "$server" 2>/dev/null || true
-    for name in $namespaces; do ip netns delete "$name" 2>/dev/null || true; done
+    remove_veth
     rm -rf "$work"
 }
 trap cleanup EXIT
@@ -81,24 +82,13 @@ ucx_client=$ucx_server
 ucx_address=127.0.0.1
 table "Two processes of this host: Tagwire over the software card, UCX over TCP on the loopback interface"
 
-if [ "$(id -u)" = 0 ] && ip netns add "bench-ucp-a-$$" 2>/dev/null; then
-    a=bench-ucp-a-$$ b=bench-ucp-b-$$
-    namespaces="$a $b"
-    ip netns add "$b"
-    ip link add vua netns "$a" type veth peer name vub netns "$b"
-    for side in a b; do
-        name=bench-ucp-$side-$$
-        ip -n "$name" link set lo up
-        ip -n "$name" link set "vu$side" up
-    done
-    ip -n "$a" address add 10.199.0.1/24 dev vua
-    ip -n "$b" address add 10.199.0.2/24 dev vub
-    vdev=net_af_packet0,iface=vu
-    ours_server="ip netns exec $a env TAGWIRE_VDEV=${vdev}a TAGWIRE_IP=10.199.0.11 $runner"
-    ours_client="ip netns exec $b env TAGWIRE_VDEV=${vdev}b TAGWIRE_IP=10.199.0.12 $runner"
+if make_veth; then
+    vdev=net_af_packet0,iface=vt
+    ours_server="ip netns exec $veth_a env TAGWIRE_VDEV=${vdev}a TAGWIRE_IP=10.199.0.11 $runner"
+    ours_client="ip netns exec $veth_b env TAGWIRE_VDEV=${vdev}b TAGWIRE_IP=10.199.0.12 $runner"
     ours_address=10.199.0.1
-    ucx_server="ip netns exec $a env UCX_TLS=tcp UCX_NET_DEVICES=vua"
-    ucx_client="ip netns exec $b env UCX_TLS=tcp UCX_NET_DEVICES=vub"
+    ucx_server="ip netns exec $veth_a env UCX_TLS=tcp UCX_NET_DEVICES=vta"
+    ucx_client="ip netns exec $veth_b env UCX_TLS=tcp UCX_NET_DEVICES=vtb"
     ucx_address=10.199.0.1
     table "Two network namespaces joined by a veth pair: Tagwire over net_af_packet, UCX over TCP"
 else

@@ -432,12 +432,14 @@ void Engine::held_back(Session& s) noexcept {
     }
 }
 
-// kSoon waits one poll for data to ride on.
+// kSoon waits for data to ride on: a program that found what came in one turn, and looks in a
+// second whether there is more, answers in the third.
 void Engine::transmit_acks() noexcept {
+    constexpr uint32_t kAckTurns = 2;
     acks_due_ = false;
     acks_.keep_if([this](PeerId id) {
         Session& s = sessions_[id];
-        if (s.ack_need == AckNeed::kSoon && s.ack_turn == turn_) {
+        if (s.ack_need == AckNeed::kSoon && turn_ - s.ack_turn < kAckTurns) {
             return true;
         }
         const bool wanted = s.ack_need != AckNeed::kNone && s.state >= SessionState::kEstablished;

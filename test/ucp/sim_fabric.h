@@ -8,6 +8,7 @@
 #include <ucp/api/ucp.h>
 
 #include <cstring>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -97,6 +98,8 @@ class UcpPair : public UcpTest {
         to_a = b.connect(a);
     }
 
+    // Payloads of sends whose end is not waited for: a worker reads them until it is closed.
+    std::deque<std::string> sent_;
     UcpPeer a;
     UcpPeer b;
     ucp_ep_h to_b;

@@ -10,9 +10,9 @@ namespace {
 class UcpTag : public UcpPair {
   protected:
     void send(uint64_t tag, const std::string& payload) {
-        sent_.push_back(std::make_unique<std::string>(payload));
+        sent_.push_back(payload);
         void* request =
-            ucp_tag_send_nb(to_a, sent_.back()->data(), payload.size(), kByte, tag, ignore_sent);
+            ucp_tag_send_nb(to_a, sent_.back().data(), payload.size(), kByte, tag, ignore_sent);
         if (UCS_PTR_IS_PTR(request)) {
             ucp_request_free(request);  // its end is not waited for
         }
@@ -29,7 +29,6 @@ class UcpTag : public UcpPair {
         });
         return message;
     }
-    std::vector<std::unique_ptr<std::string>> sent_;
 };
 
 class UcpTagSizes : public UcpTag, public testing::WithParamInterface<size_t> {};
