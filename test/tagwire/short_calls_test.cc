@@ -5,6 +5,7 @@
 #include <array>
 
 #include "test/tagwire/sim_peer.h"
+#include "test/transport/frames.h"
 
 namespace tagwire::test {
 namespace {
@@ -320,6 +321,42 @@ TEST_F(RestOfAFrame, is_seen_by_whoever_sleeps) {
     send_group();
     ASSERT_TRUE(run([&] { return b.received.size() == kPosted; }));
     EXPECT_LE(tw_worker_deadline(b.worker), simulator.now());
+}
+
+// A program that finds a message, looks once more, and answers then (an MPI library does so).
+TEST_F(ShortCalls, an_answer_after_one_more_look_carries_the_acknowledgement) {
+    constexpr size_t kRounds = 20;
+    size_t bare = 0;
+    simulator.filter = [&](sim::Node&, sim::Frame& frame) {
+        bare += transport_test::type_of(frame) == wire::PacketType::kAck;
+        return true;
+    };
+    size_t rounds = 0;
+    const auto answer = [&](SimPeer& from, SimPeer& to) {
+        from.each_turn = [&, turns = 0]() mutable {
+            if (from.received.empty()) {
+                return;
+            }
+            if (++turns == 2) {
+                turns = 0;
+                from.received.clear();
+                if (++rounds < kRounds) {
+                    from.receive(buffers.emplace_back(8, '.'), 7);
+                    from.send(to, 7, pattern(rounds, 8));
+                }
+            }
+        };
+    };
+    answer(a, b);
+    answer(b, a);
+    a.receive(buffers.emplace_back(8, '.'), 7);
+    b.receive(buffers.emplace_back(8, '.'), 7);
+    a.send(b, 7, pattern(0, 8));
+    ASSERT_TRUE(run([&] { return rounds == kRounds; }));
+    EXPECT_EQ(bare, 0u);
+    settle();
+    EXPECT_EQ(a.sent.size() + b.sent.size(), kRounds);
+    EXPECT_EQ(bare, 1u) << "the last message has no answer";
 }
 
 }  // namespace
