@@ -27,7 +27,8 @@ struct SharedTransmit {
 // number, until its last context is closed, which leaves its queues free.
 struct Index {
     std::shared_ptr<CoreEndpoint> core;
-    unsigned enabled = 0;  // transmit context 1, receive context 2
+    unsigned opened = 0;   // transmit context 1, receive context 2
+    unsigned enabled = 0;  // the same
     unsigned handles = 0;
 };
 
@@ -76,7 +77,7 @@ int close_context(fid* handle) {
             return result;
         }
         index.core = nullptr;
-        index.enabled = 0;
+        index.opened = index.enabled = 0;
     }
     --index.handles;
     --sep.contexts;
@@ -140,6 +141,7 @@ int open_context(fid_ep* handle, int index, unsigned side, size_t fclass, fid_ep
     context->index = static_cast<size_t>(index);
     context->side = side;
     context->use(of.core);
+    of.opened |= side;
     ++of.handles;
     ++sep.contexts;
     *opened = &context->fid;
@@ -180,6 +182,7 @@ int bind_scalable(fid* handle, fid* other, uint64_t) {
     return 0;
 }
 
+// Enables the contexts that are there; those that are opened later are enabled one by one.
 int control_scalable(fid* handle, int command, void*) {
     auto& sep = object_of<ScalableEndpoint>(handle);
     if (command != FI_ENABLE) {
@@ -188,7 +191,7 @@ int control_scalable(fid* handle, int command, void*) {
     const Guard guard(*sep.domain);
     for (Index& index : sep.indexes) {
         if (const int result =
-                index.core != nullptr ? enable_context(index, kTransmit | kReceive) : 0;
+                index.opened != 0 ? enable_context(index, index.opened) : 0;
             result != 0) {
             return result;
         }
