@@ -258,6 +258,7 @@ class Engine final : public Transport {
     Step transmit_lost(Session& s) noexcept;
     Step transmit_grant(Session& s) noexcept;
     TAGWIRE_HOT Step transmit_new(Session& s) noexcept;
+    bool answer_before_fence(Session& s) noexcept;
     TAGWIRE_HOT Step transmit_records(Session& s) noexcept;
     Step transmit_operations(Session& s) noexcept;
     static uint32_t delivered_in_a_row(const IncomingMessage& first) noexcept;

@@ -39,6 +39,10 @@ uint8_t awaited_notes(const MessageHeader& header) noexcept {
         ((header.flags & kWantsAnswer) != 0 ? SendOperation::kAnswer : 0));
 }
 
+bool is_answer(MessageKind kind) noexcept {
+    return kind == MessageKind::kGetReply || kind == MessageKind::kAtomicReply;
+}
+
 uint64_t total_of(const SendOperation& operation) noexcept {
     uint64_t total = 0;
     for (uint32_t i = 0; i < operation.iov_count; ++i) {
@@ -253,9 +257,43 @@ Engine::Step Engine::transmit_new(Session& s) noexcept {
     }
     if ((s.unsent->header.flags & kFence) != 0 && s.unsent->state.previous != nullptr)
         [[unlikely]] {
+        if (answer_before_fence(s)) {
+            return transmit_new(s);
+        }
         return s.transfers != nullptr ? transmit_transfer(s) : Step::kNothing;
     }
     return transmit_eager_part(s, *s.unsent);
+}
+
+// A fence holds back what begins here. An answer to the peer does not wait for it: the peer may
+// wait for that with what the fence waits for. The first one behind the fence goes before it.
+bool Engine::answer_before_fence(Session& s) noexcept {
+    SendOperation* const fence = s.unsent;
+    SendOperation* answer = fence->state.next;
+    while (answer != nullptr && (answer->state.marker || !is_answer(answer->header.kind))) {
+        answer = answer->state.next;
+    }
+    if (answer == nullptr) {
+        return false;
+    }
+    // None of these has left: their ids still follow their places.
+    SendOperation* const last = answer->state.previous;
+    const uint32_t first_id = fence->state.message_id;
+    unlink_send(s, *answer);
+    answer->state.previous = fence->state.previous;
+    answer->state.next = fence;
+    fence->state.previous->state.next = answer;
+    fence->state.previous = answer;
+    s.unsent = answer;
+    uint32_t id = first_id;
+    for (SendOperation* each = answer;; each = each->state.next) {
+        if (!each->state.marker) {
+            each->state.message_id = id++;
+        }
+        if (each == last) {
+            return true;
+        }
+    }
 }
 
 // As many small messages as the frame and the credit hold.

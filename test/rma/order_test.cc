@@ -272,6 +272,63 @@ TEST_F(Order, a_reply_that_names_another_operation_is_dropped) {
     EXPECT_EQ(a.errors[0].error, ECANCELED);
 }
 
+// A get, and one behind a fence. The answer to the peer's get comes behind that fence.
+class FencedGets : public Order {
+  protected:
+    struct Side {
+        SimPeer& from;
+        SimPeer& to;
+        Memory& memory;
+        uint64_t in[2] = {};
+
+        void post() {
+            const tw_addr peer = from.address_of(to);
+            ASSERT_EQ(tw_read(from.ep, &in[0], 8, peer, memory.address(), memory.key(), nullptr),
+                      0);
+            const iovec piece{&in[1], 8};
+            const tw_rma_iov target{memory.address(8), 8, memory.key()};
+            tw_msg_rma message{};
+            message.iov = &piece;
+            message.iov_count = 1;
+            message.addr = peer;
+            message.rma_iov = &target;
+            message.rma_iov_count = 1;
+            from.posted(tw_readmsg(from.ep, &message, TW_FENCE | TW_COMPLETION));
+        }
+    };
+};
+
+TEST_F(FencedGets, of_both_sides_do_not_wait_for_each_other) {
+    Memory of_a(a, 64), of_b(b, 64);
+    of_a.at<uint64_t>(0) = 1, of_a.at<uint64_t>(8) = 2;
+    of_b.at<uint64_t>(0) = 3, of_b.at<uint64_t>(8) = 4;
+    Side ahead{a, b, of_b};
+    Side back{b, a, of_a};
+    for (size_t round = 1; round <= 3; ++round) {
+        for (int i = 0; i < 20; ++i) {
+            ahead.post();
+            back.post();
+        }
+        ASSERT_TRUE(run([&] { return a.sent.size() == 40 * round && b.sent.size() == 40 * round; }))
+            << "round " << round;
+    }
+    EXPECT_EQ(ahead.in[0], 3u);
+    EXPECT_EQ(ahead.in[1], 4u);
+    EXPECT_EQ(back.in[0], 1u);
+    EXPECT_EQ(back.in[1], 2u);
+}
+
+TEST_F(FencedGets, of_ones_own_memory_end) {
+    Memory memory(a, 64);
+    memory.at<uint64_t>(8) = 5;
+    Side self{a, a, memory};
+    for (int i = 0; i < 20; ++i) {
+        self.post();
+    }
+    ASSERT_TRUE(run([&] { return a.sent.size() == 40; }));
+    EXPECT_EQ(self.in[1], 5u);
+}
+
 TEST_F(Order, a_peer_that_dies_in_the_middle_leaves_the_rest_to_others) {
     Memory memory(b, 500'000);
     SimPeer c{simulator.add_node()};
