@@ -55,7 +55,7 @@ int RemoteMemory::check(const RmaCall& call, Local& local) noexcept {
         return refuse(EINVAL, "rma_iov is as long in all as iov");
     }
     if (local.length > TW_MAX_MESSAGE_SIZE) [[unlikely]] {
-        return refuse(EMSGSIZE, "a put or get has at most TW_MAX_MESSAGE_SIZE (2^30) bytes");
+        return refuse(EMSGSIZE, "a put or get has at most TW_MAX_MESSAGE_SIZE (2^32 - 2^16) bytes");
     }
     return 0;
 }

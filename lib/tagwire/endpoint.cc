@@ -219,22 +219,29 @@ int Endpoint::set_option(int option, const void* value, size_t size) {
     if (option == TW_OPT_INJECT_SIZE || option == TW_OPT_MAX_MESSAGE_SIZE) {
         return refuse(EOPNOTSUPP, "tw_ep_setopt: this option can only be read");
     }
-    if (option != TW_OPT_MIN_MULTI_RECV && option != TW_OPT_WATCH_SOURCES) {
-        return fail(EINVAL, "tw_ep_setopt: there is no option %d", option);
-    }
     size_t wanted;
     if (size != sizeof(wanted)) {
         return refuse(EINVAL, "tw_ep_setopt: the value is a size_t");
     }
     std::memcpy(&wanted, value, sizeof(wanted));
-    if (option == TW_OPT_WATCH_SOURCES) {
-        return set_watch(wanted);
+    switch (option) {
+        case TW_OPT_MIN_MULTI_RECV:
+            if (wanted > UINT32_MAX) {
+                return refuse(EINVAL, "tw_ep_setopt: TW_OPT_MIN_MULTI_RECV is below 2^32");
+            }
+            min_multi_receive_ = static_cast<uint32_t>(wanted);
+            return 0;
+        case TW_OPT_WATCH_SOURCES:
+            return set_watch(wanted);
+        case TW_OPT_WHOLE_MESSAGES:
+            if (wanted > 1) {
+                return refuse(EINVAL, "tw_ep_setopt: TW_OPT_WHOLE_MESSAGES is 0 or 1");
+            }
+            whole_messages_ = wanted == 1;
+            return 0;
+        default:
+            return fail(EINVAL, "tw_ep_setopt: there is no option %d", option);
     }
-    if (wanted > UINT32_MAX) {
-        return refuse(EINVAL, "tw_ep_setopt: TW_OPT_MIN_MULTI_RECV is below 2^32");
-    }
-    min_multi_receive_ = static_cast<uint32_t>(wanted);
-    return 0;
 }
 
 int Endpoint::set_watch(size_t wanted) {
@@ -266,6 +273,9 @@ int Endpoint::get_option(int option, void* value, size_t* size) const {
             break;
         case TW_OPT_MAX_MESSAGE_SIZE:
             found = TW_MAX_MESSAGE_SIZE;
+            break;
+        case TW_OPT_WHOLE_MESSAGES:
+            found = whole_messages_ ? 1 : 0;
             break;
         default:
             return fail(EINVAL, "tw_ep_getopt: there is no option %d", option);
@@ -493,6 +503,14 @@ int tw_ep_enable(tw_ep* ep) {
     }
     const tagwire::Guard guard(ep->worker());
     return tagwire::guarded([&] { return ep->enable(); });
+}
+
+int tw_ep_peer_is_up(tw_ep* ep, tw_addr peer) {
+    if (ep == nullptr) {
+        return tagwire::refuse(EINVAL, "tw_ep_peer_is_up: ep cannot be NULL");
+    }
+    const tagwire::Guard guard(ep->worker());
+    return ep->peer_is_up(peer);
 }
 
 int tw_ep_reset_peer(tw_ep* ep, tw_addr peer) {

@@ -86,6 +86,7 @@ class Endpoint {
     void forget_address(tw_addr address);
     bool is_busy(tw_addr address) const;
     int reset_peer(tw_addr address) noexcept;
+    int peer_is_up(tw_addr address) noexcept;
     void allow_key(transport::KeyDigest key);
 
     // Of layers that send with the worker's transport: operations that are not completed keep
@@ -193,6 +194,7 @@ class Endpoint {
     void keep(transport::IncomingMessage& message) noexcept;
     transport::IncomingMessage& take(UnexpectedMessage& unexpected) noexcept;
     void deliver(ReceiveRequest& request, transport::IncomingMessage& message) noexcept;
+    void fit(ReceiveRequest& request, uint64_t length) noexcept;
 
     // blocked.cc
     void block(transport::IncomingMessage& message, bool first) noexcept;
@@ -239,6 +241,7 @@ class Endpoint {
     AddressVector* av_ = nullptr;
     transport::KeyDigest key_;
     uint32_t min_multi_receive_ = 64;
+    bool whole_messages_ = false;  // what is longer than its receive leaves the buffers untouched
     std::unique_ptr<Connection> connection_;
     std::optional<AddressVector> no_addresses_;  // in place of one, when it is a connected one
 };

@@ -97,6 +97,7 @@ const uint8_t* Endpoint::take_record(const transport::Event& event, uint32_t ind
         if (request->context != nullptr && worker_.contexts().active()) {
             worker_.contexts().erase(*request);
         }
+        fit(*request, header.length);
         const auto placed =
             static_cast<uint32_t>(std::min(header.length, request->operation.capacity));
         transport::scatter(request->operation.iov, 0, payload, placed);
@@ -196,12 +197,21 @@ void Endpoint::message_lost(UnexpectedMessage& unexpected, int status) noexcept 
 
 void Endpoint::deliver(ReceiveRequest& request, IncomingMessage& message) noexcept {
     const Arrival arrival = arrival_of(message);
+    fit(request, arrival.header.length);
     const int result = worker_.transport().accept(message, request.operation);
     if (result == 0) {
         ++accepting_;
         return;
     }
     complete(request, arrival, std::min(result, 0));
+}
+
+// A receive of whole messages has no room for a longer one.
+void Endpoint::fit(ReceiveRequest& request, uint64_t length) noexcept {
+    if (length > request.operation.capacity && whole_messages_ && request.parent == nullptr)
+        [[unlikely]] {
+        request.operation.capacity = 0;
+    }
 }
 
 }  // namespace tagwire

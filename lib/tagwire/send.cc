@@ -65,7 +65,8 @@ int Endpoint::send(const SendCall& call) noexcept {
         return undo(error);
     }
     if (operation.header.length > TW_MAX_MESSAGE_SIZE) [[unlikely]] {
-        return undo(refuse(EMSGSIZE, "a message has at most TW_MAX_MESSAGE_SIZE (2^30) bytes"));
+        return undo(
+            refuse(EMSGSIZE, "a message has at most TW_MAX_MESSAGE_SIZE (2^32 - 2^16) bytes"));
     }
     PeerId peer;
     if (const int error = peer_for(call.dest, &peer); error != 0) [[unlikely]] {
@@ -166,6 +167,17 @@ int Endpoint::reset_peer(tw_addr address) noexcept {
     }
     worker_.transport().reset_peer(peer);
     return 0;
+}
+
+int Endpoint::peer_is_up(tw_addr address) noexcept {
+    if (!enabled_) {
+        return refuse(TW_EOPBADSTATE, "the endpoint is not enabled: call tw_ep_enable first");
+    }
+    transport::PeerId peer;
+    if (const int error = peer_for(address, &peer); error != 0) {
+        return error;
+    }
+    return worker_.transport().is_up(peer) ? 1 : 0;
 }
 
 bool Endpoint::is_busy(tw_addr address) const {

@@ -52,6 +52,9 @@ class Engine final : public Transport {
     }
     KeyDigest key_of(PeerId peer) const override { return sessions_[peer].key; }
     bool is_busy(PeerId peer) const override { return sessions_[peer].busy(); }
+    bool is_up(PeerId peer) const override {
+        return sessions_[peer].state == SessionState::kEstablished;
+    }
     int send(PeerId peer, SendOperation& operation) noexcept override;
     int send_short(PeerId peer, SendOperation& operation) noexcept override;
     int answered(SendOperation& operation) noexcept override;

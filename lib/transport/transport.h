@@ -40,7 +40,8 @@ inline constexpr PeerId kNoPeer = UINT32_MAX;
 
 // Of what a user may send, and of that with the head of an operation before it.
 inline constexpr uint32_t kMaxIov = 9;
-inline constexpr uint64_t kMaxMessageSize = (uint64_t{1} << 30) + 64;
+inline constexpr uint64_t kMaxMessageSize = (uint64_t{1} << 32) - (uint64_t{1} << 16) + 64;
+static_assert(kMaxMessageSize < UINT32_MAX);  // which stands for an unknown length
 
 // A message of at most this length shares a frame with others in every session.
 inline constexpr uint32_t kShortMessage = 256;
@@ -225,6 +226,8 @@ class Transport {
     virtual void reset_peer(PeerId peer) noexcept = 0;
     // Something is outstanding in either direction.
     virtual bool is_busy(PeerId peer) const = 0;
+    // It has a session: what is sent leaves with the next poll().
+    virtual bool is_up(PeerId peer) const = 0;
 
     // Queues a message. 0, or -EAGAIN (progress first), -EMSGSIZE, -EINVAL: no effect then.
     virtual int send(PeerId peer, SendOperation& operation) noexcept = 0;

@@ -393,6 +393,11 @@ Cases endpoint_cases() {
              const size_t value = 2;
              return tw_ep_setopt(o.ep, TW_OPT_WATCH_SOURCES, &value, sizeof(value));
          }},
+        {"tw_ep_setopt", "neither 0 nor 1 either", -EINVAL,
+         [](Objects& o) {
+             const size_t value = 2;
+             return tw_ep_setopt(o.ep, TW_OPT_WHOLE_MESSAGES, &value, sizeof(value));
+         }},
         {"tw_ep_setopt", "read only", -EOPNOTSUPP,
          [](Objects& o) {
              const size_t value = 1;
@@ -427,6 +432,12 @@ Cases endpoint_cases() {
              size_t size = sizeof(size_t) - 1;
              return tw_ep_getopt(o.ep, TW_OPT_INJECT_SIZE, &o.results.value, &size);
          }},
+        {"tw_ep_peer_is_up", "ep", -EINVAL,
+         [](Objects& o) { return tw_ep_peer_is_up(nullptr, o.peer); }},
+        {"tw_ep_peer_is_up", "unknown peer", -EINVAL,
+         [](Objects& o) { return tw_ep_peer_is_up(o.ep, TW_ADDR_UNSPEC); }},
+        {"tw_ep_peer_is_up", "not enabled", -TW_EOPBADSTATE,
+         [](Objects& o) { return tw_ep_peer_is_up(o.idle, o.peer); }},
         {"tw_cancel", "ep", -EINVAL, [](Objects& o) { return tw_cancel(nullptr, &o); }},
         {"tw_cancel", "context", -ENOENT, [](Objects& o) { return tw_cancel(o.ep, nullptr); }},
         {"tw_cancel", "unknown context", -ENOENT, [](Objects& o) { return tw_cancel(o.ep, &o); }},

@@ -71,6 +71,7 @@ class FakeTransport final : public transport::Transport {
     bool is_busy(transport::PeerId peer) const override {
         return std::find(busy.begin(), busy.end(), peer) != busy.end();
     }
+    bool is_up(transport::PeerId /* peer */) const override { return true; }
     int send(transport::PeerId peer, transport::SendOperation& operation) noexcept override;
     int send_short(transport::PeerId peer, transport::SendOperation& operation) noexcept override {
         return send(peer, operation);

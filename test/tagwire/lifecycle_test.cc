@@ -16,6 +16,7 @@ TEST_F(Lifecycle, OperationsBeforeEnableFailWithOpBadState) {
     EXPECT_EQ(tw_trecvv(ep_, &iov, 1, peer_, 1, 0, nullptr), -TW_EOPBADSTATE);
     EXPECT_EQ(tw_cancel(ep_, nullptr), -TW_EOPBADSTATE);
     EXPECT_EQ(tw_ep_reset_peer(ep_, peer_), -TW_EOPBADSTATE);
+    EXPECT_EQ(tw_ep_peer_is_up(ep_, peer_), -TW_EOPBADSTATE);
     EXPECT_TRUE(no_completion());
 }
 

@@ -191,7 +191,10 @@ TEST_F(Matching, EndpointsOfOneWorkerAreApart) {
 // T9, for messages of one packet, of several, and above the eager window.
 class Truncation : public SimPair, public testing::WithParamInterface<size_t> {
   protected:
-    void check(bool unexpected) {
+    // `whole`: with TW_OPT_WHOLE_MESSAGES, and nothing is placed.
+    void check(bool unexpected, bool whole = false) {
+        const size_t option = whole ? 1 : 0;
+        ASSERT_EQ(tw_ep_setopt(b.ep, TW_OPT_WHOLE_MESSAGES, &option, sizeof(option)), 0);
         const std::string payload = pattern(1, GetParam());
         const size_t room = payload.size() / 2;
         std::string buffer(payload.size(), 'x');
@@ -209,11 +212,13 @@ class Truncation : public SimPair, public testing::WithParamInterface<size_t> {
         const tw_cq_error& error = b.errors[0];
         EXPECT_EQ(error.error, TW_ETRUNC);
         EXPECT_EQ(error.message_length, payload.size());
-        EXPECT_EQ(error.overflow, payload.size() - room);
-        EXPECT_EQ(error.entry.length, room);
+        const size_t placed = whole ? 0 : room;
+        EXPECT_EQ(error.overflow, payload.size() - placed);
+        EXPECT_EQ(error.entry.length, placed);
         EXPECT_EQ(error.entry.context, &context);
         EXPECT_EQ(error.entry.tag, 7u);
-        EXPECT_TRUE(buffer == payload.substr(0, room) + std::string(payload.size() - room, 'x'));
+        EXPECT_TRUE(buffer ==
+                    payload.substr(0, placed) + std::string(payload.size() - placed, 'x'));
         EXPECT_EQ(next.substr(0, 4), "next");
         EXPECT_EQ(a.sent.size(), 2u);
     }
@@ -224,6 +229,34 @@ TEST_P(Truncation, OfAPostedReceive) {
 }
 TEST_P(Truncation, OfAnUnexpectedMessage) {
     check(true);
+}
+TEST_P(Truncation, LeavesAPostedReceiveUntouchedIfItShall) {
+    check(false, true);
+}
+TEST_P(Truncation, OfAnUnexpectedMessageLeavesTheReceiveUntouchedIfItShall) {
+    check(true, true);
+}
+TEST_P(Truncation, OfAClaimedMessageLeavesTheReceiveUntouchedIfItShall) {
+    const size_t whole = 1;
+    ASSERT_EQ(tw_ep_setopt(b.ep, TW_OPT_WHOLE_MESSAGES, &whole, sizeof(whole)), 0);
+    a.send(b, 7, pattern(1, GetParam()));
+    settle();
+    tw_context context{};
+    tw_msg_tagged message{};
+    message.addr = TW_ADDR_UNSPEC;
+    message.tag = 7;
+    message.context = &context;
+    ASSERT_EQ(tw_trecvmsg(b.ep, &message, TW_PEEK | TW_CLAIM), 0);
+    std::string buffer(GetParam(), 'x');
+    const iovec room{buffer.data(), GetParam() / 2};
+    message.iov = &room;
+    message.iov_count = 1;
+    b.posted(tw_trecvmsg(b.ep, &message, TW_CLAIM));
+    ASSERT_TRUE(run([&] { return b.errors.size() == 1 && a.ended() == 1; }));
+    EXPECT_EQ(b.errors[0].error, TW_ETRUNC);
+    EXPECT_EQ(b.errors[0].message_length, GetParam());
+    EXPECT_EQ(b.errors[0].entry.length, 0u);
+    EXPECT_TRUE(buffer == std::string(GetParam(), 'x'));
 }
 
 INSTANTIATE_TEST_SUITE_P(Sizes, Truncation, testing::Values(1, 2, 100, 5000, 60'000, 1'000'000));

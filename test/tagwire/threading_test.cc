@@ -168,6 +168,7 @@ TEST_F(Threading, EveryCallTakesTheLock) {
         {"mr_close", [&] { tw_mr_close(mr); }},
         {"peer_stats", [&] { tw_peer_stats(a.ep, peer, nullptr, 0); }},
         {"reset_peer", [&] { tw_ep_reset_peer(a.ep, peer); }},
+        {"peer_is_up", [&] { tw_ep_peer_is_up(a.ep, peer); }},
         {"input", [&] { tw_worker_input(a.worker, nullptr, 0); }},
         {"eq_open", [&] { tw_eq_open(a.worker, nullptr, &eq); }},
         {"eq_read", [&] { tw_eq_read(eq, &event, 0); }},

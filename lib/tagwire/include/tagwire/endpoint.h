@@ -43,6 +43,8 @@ enum tw_option {
     /* size_t, 0 (default) or 1: a posted receive that names its source ends with an error when that
      * peer is found dead, and it is asked whether it lives */
     TW_OPT_WATCH_SOURCES = 3,
+    /* size_t, 0 (default) or 1: a message longer than its receive leaves the buffers untouched */
+    TW_OPT_WHOLE_MESSAGES = 4,
 };
 int tw_ep_setopt(tw_ep* ep, int option, const void* value, size_t size);
 int tw_ep_getopt(const tw_ep* ep, int option, void* value, size_t* size);
@@ -53,6 +55,9 @@ int tw_cancel(tw_ep* ep, void* context);
 /* Gives a peer up: what is under way between it and the endpoint ends with ECANCELED at the next
  * tw_progress, and with ECONNRESET there. What is sent afterwards begins anew. */
 int tw_ep_reset_peer(tw_ep* ep, tw_addr peer);
+/* 1: the peer has answered, and a session stands: what is sent leaves with the next tw_progress.
+ * 0: it has not, or not since it was lost. */
+int tw_ep_peer_is_up(tw_ep* ep, tw_addr peer);
 
 #ifdef __cplusplus
 }

@@ -78,7 +78,8 @@ typedef uint64_t tw_addr;
 #define TW_ADDR_UNSPEC ((tw_addr)-1)
 #define TW_ADDR_NOTAVAIL TW_ADDR_UNSPEC
 
-#define TW_MAX_MESSAGE_SIZE ((size_t)1 << 30)
+/* The protocol counts bytes of a message in 32 bits. */
+#define TW_MAX_MESSAGE_SIZE (((size_t)1 << 32) - ((size_t)1 << 16))
 #define TW_INJECT_SIZE 256 /* bytes of a message whose buffer is the caller's again at once */
 #define TW_IOV_LIMIT 8
 #define TW_AUTH_KEY_MAX 64
