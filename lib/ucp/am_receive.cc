@@ -55,18 +55,26 @@ ucs_status_t call_handler(Worker& worker, Block& block, const Meta& meta,
 
 int post_fetch(Request& request) {
     Block& block = *static_cast<Block*>(request.result);
-    tw_msg_tagged message{};
-    message.iov = request.payload.pieces();
-    message.iov_count = request.payload.piece_count();
-    message.addr = request.peer->channel_address;
-    message.tag = kDataBit | block.offer;
-    message.context = static_cast<Operation*>(&request);
-    const int error = tw_trecvmsg(request.worker->channel_endpoint(), &message, TW_COMPLETION);
-    if (error != 0) {
-        return error;
-    }
+    // Without room for all of it none is taken: each part ends as truncated.
+    const bool fits = block.length <= request.payload.length();
+    do {
+        const size_t part = std::min<size_t>(kLargestPart, block.length - request.posted);
+        iovec pieces[Payload::kPieces];
+        tw_msg_tagged message{};
+        message.iov = pieces;
+        message.iov_count = fits ? request.payload.cut(request.posted, part, pieces) : 0;
+        message.addr = request.peer->channel_address;
+        message.tag = kDataBit | block.offer;
+        message.context = static_cast<Operation*>(&request);
+        const int error = tw_trecvmsg(request.worker->channel_endpoint(), &message, TW_COMPLETION);
+        if (error != 0) {
+            return error;
+        }
+        request.worker->fetches().insert(&request);
+        request.posted += part;
+        ++request.parts;
+    } while (request.posted < block.length);
     request.post = nullptr;
-    request.worker->fetches().insert(&request);
     answer(block, Meta::Kind::kGrant, UCS_OK);
     return 0;
 }
@@ -198,11 +206,27 @@ bool take_offer(Worker& worker, Block& block, const Meta& meta, size_t length) {
     return false;
 }
 
+namespace {
+
+// Its parts that no data has met end; the last of all ends the request.
+void cancel_fetch(Request& request, ucs_status_t status) {
+    Worker& worker = *request.worker;
+    request.status = status;
+    if (request.post != nullptr) {
+        worker.forget_receive(request);
+        request.post = nullptr;
+        request.incomplete = true;
+    }
+    while (tw_cancel(worker.channel_endpoint(), static_cast<Operation*>(&request)) == 0) {
+    }
+}
+
+}  // namespace
+
 void take_revocation(Worker& worker, Peer& peer, const Verdict& verdict) {
     for (Request* request : worker.fetches()) {
         if (request->peer == &peer && static_cast<Block*>(request->result)->offer == verdict.id) {
-            request->status = static_cast<ucs_status_t>(verdict.status);
-            tw_cancel(worker.channel_endpoint(), static_cast<Operation*>(request));
+            cancel_fetch(*request, static_cast<ucs_status_t>(verdict.status));
             return;
         }
     }
@@ -212,25 +236,28 @@ void take_revocation(Worker& worker, Peer& peer, const Verdict& verdict) {
 void cancel_fetches(Worker& worker, Peer& peer) {
     for (Request* request : worker.fetches()) {
         if (request->peer == &peer && request->status == UCS_OK) {
-            request->status = UCS_ERR_CONNECTION_RESET;
-            tw_cancel(worker.channel_endpoint(), static_cast<Operation*>(request));
+            cancel_fetch(*request, UCS_ERR_CONNECTION_RESET);
         }
     }
 }
 
 void end_am_receive(Request& request, const Done& done) {
     Worker& worker = *request.worker;
+    request.info.length += done.length;
+    if (done.error != 0) {
+        request.incomplete = true;
+        request.status = request.status == UCS_OK ? status_of(done.error) : request.status;
+    }
+    --request.parts;
+    if (request.parts != 0 || request.post != nullptr) {
+        return;
+    }
     worker.fetches().erase(&request);
     delete_block(static_cast<Block*>(request.result));
     auto* whole = reinterpret_cast<Block*>(request.operand[0]);
-    ucs_status_t status = status_of(done.error);
-    if (status != UCS_OK && request.status != UCS_OK) {
-        status = request.status;
-    }
-    request.info.length = done.length;
-    if (status == UCS_OK) {
-        status = request.payload.deliver(done.length);
-    }
+    // What came in all the same is not lost because its sender was given up.
+    const ucs_status_t status =
+        request.incomplete ? request.status : request.payload.deliver(request.info.length);
     const Meta meta = Meta::decode(request.tag);
     finish(request, status);
     if (whole == nullptr) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Active messages, the sender's side. Short ones carry their data. Of long ones the receiver's
 // handler hears first, and the data follows when it asks: an offer, a grant, the data.
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -75,19 +76,27 @@ int post_offer(Request& request) {
     return 0;
 }
 
+// Parts of one tag, which arrive in the order that the receiver has posted receives for them in.
 int post_data(Request& request) {
-    tw_msg_tagged message{};
-    message.iov = request.payload.pieces();
-    message.iov_count = request.payload.piece_count();
-    message.addr = request.endpoint->peer()->channel_address;
-    message.tag = kDataBit | request.offset;
-    message.context = static_cast<Operation*>(&request);
-    const int error = tw_tsendmsg(request.worker->channel_endpoint(), &message, TW_COMPLETION);
-    if (error == 0) {
+    const size_t length = request.payload.length();
+    do {
+        const size_t part = std::min<size_t>(kLargestPart, length - request.posted);
+        iovec pieces[Payload::kPieces];
+        tw_msg_tagged message{};
+        message.iov = pieces;
+        message.iov_count = request.payload.cut(request.posted, part, pieces);
+        message.addr = request.endpoint->peer()->channel_address;
+        message.tag = kDataBit | request.offset;
+        message.context = static_cast<Operation*>(&request);
+        const int error = tw_tsendmsg(request.worker->channel_endpoint(), &message, TW_COMPLETION);
+        if (error != 0) {
+            return error;
+        }
+        request.posted += part;
         ++request.parts;
-        request.post = nullptr;
-    }
-    return error;
+    } while (request.posted < length);
+    request.post = nullptr;
+    return 0;
 }
 
 ucs_status_t check(const Message& message, uint32_t flags, const Context& context) {
@@ -169,15 +178,8 @@ ucs_status_ptr_t send(Endpoint& endpoint, const Message& message, const Call& ca
     ucs_status_t status = prepare(*request, message, flags, call.datatype, reply);
     if (status == UCS_OK) {
         status = endpoint.submit(*request);
-        if (status == UCS_OK) {
-            return end_at_once(*request, call, UCS_OK);
-        }
     }
-    if (status != UCS_INPROGRESS) {
-        drop_request(*request, call);
-        return UCS_STATUS_PTR(status);
-    }
-    return request->user();
+    return answer(*request, call, status);
 }
 
 }  // namespace

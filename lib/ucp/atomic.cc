@@ -61,6 +61,7 @@ int post(Request& request) {
         error = tw_atomicmsg(core, &message, kRemoteFlags | fence);
     }
     if (error == 0) {
+        fence_observed(*request.worker, *endpoint.peer());
         request.parts = 1;
         request.post = nullptr;
     }

@@ -8,10 +8,28 @@ using namespace tagwire::ucp;
 
 namespace {
 
-ucs_status_t fetch(ucp_ep_h ep, ucp_atomic_fetch_op_t op, uint64_t operand, size_t size,
-                   uint64_t address, ucp_rkey_h rkey, void* result) {
+// Numbers of 4 and of 8 bytes.
+template <typename T>
+ucs_status_t add(ucp_ep_h ep, T operand, uint64_t address, ucp_rkey_h rkey) {
+    return ucp_atomic_post(ep, UCP_ATOMIC_POST_OP_ADD, operand, sizeof(T), address, rkey);
+}
+
+template <typename T>
+ucs_status_t fetch(ucp_ep_h ep, ucp_atomic_fetch_op_t op, T operand, uint64_t address,
+                   ucp_rkey_h rkey, T* result) {
     return ep->worker().wait(
-        ucp_atomic_fetch_nb(ep, op, operand, result, size, address, rkey, nullptr));
+        ucp_atomic_fetch_nb(ep, op, operand, result, sizeof(T), address, rkey, nullptr));
+}
+
+// The newer call takes the new value where it leaves the old one.
+template <typename T>
+ucs_status_t compare_and_swap(ucp_ep_h ep, T compare, T swap, uint64_t address, ucp_rkey_h rkey,
+                              T* result) {
+    T value = swap;
+    const ucs_status_t status =
+        fetch(ep, UCP_ATOMIC_FETCH_OP_CSWAP, compare, address, rkey, &value);
+    *result = status == UCS_OK ? value : *result;
+    return status;
 }
 
 }  // namespace
@@ -56,49 +74,40 @@ ucs_status_t ucp_get(ucp_ep_h ep, void* buffer, size_t length, uint64_t address,
     return ep->worker().wait(ucp_get_nb(ep, buffer, length, address, rkey, nullptr));
 }
 
-ucs_status_t ucp_atomic_add32(ucp_ep_h ep, uint32_t add, uint64_t address, ucp_rkey_h rkey) {
-    return ucp_atomic_post(ep, UCP_ATOMIC_POST_OP_ADD, add, sizeof(add), address, rkey);
+ucs_status_t ucp_atomic_add32(ucp_ep_h ep, uint32_t operand, uint64_t address, ucp_rkey_h rkey) {
+    return add(ep, operand, address, rkey);
 }
 
-ucs_status_t ucp_atomic_add64(ucp_ep_h ep, uint64_t add, uint64_t address, ucp_rkey_h rkey) {
-    return ucp_atomic_post(ep, UCP_ATOMIC_POST_OP_ADD, add, sizeof(add), address, rkey);
+ucs_status_t ucp_atomic_add64(ucp_ep_h ep, uint64_t operand, uint64_t address, ucp_rkey_h rkey) {
+    return add(ep, operand, address, rkey);
 }
 
-ucs_status_t ucp_atomic_fadd32(ucp_ep_h ep, uint32_t add, uint64_t address, ucp_rkey_h rkey,
+ucs_status_t ucp_atomic_fadd32(ucp_ep_h ep, uint32_t operand, uint64_t address, ucp_rkey_h rkey,
                                uint32_t* result) {
-    return fetch(ep, UCP_ATOMIC_FETCH_OP_FADD, add, sizeof(add), address, rkey, result);
+    return fetch(ep, UCP_ATOMIC_FETCH_OP_FADD, operand, address, rkey, result);
 }
 
-ucs_status_t ucp_atomic_fadd64(ucp_ep_h ep, uint64_t add, uint64_t address, ucp_rkey_h rkey,
+ucs_status_t ucp_atomic_fadd64(ucp_ep_h ep, uint64_t operand, uint64_t address, ucp_rkey_h rkey,
                                uint64_t* result) {
-    return fetch(ep, UCP_ATOMIC_FETCH_OP_FADD, add, sizeof(add), address, rkey, result);
+    return fetch(ep, UCP_ATOMIC_FETCH_OP_FADD, operand, address, rkey, result);
 }
 
 ucs_status_t ucp_atomic_swap32(ucp_ep_h ep, uint32_t swap, uint64_t address, ucp_rkey_h rkey,
                                uint32_t* result) {
-    return fetch(ep, UCP_ATOMIC_FETCH_OP_SWAP, swap, sizeof(swap), address, rkey, result);
+    return fetch(ep, UCP_ATOMIC_FETCH_OP_SWAP, swap, address, rkey, result);
 }
 
 ucs_status_t ucp_atomic_swap64(ucp_ep_h ep, uint64_t swap, uint64_t address, ucp_rkey_h rkey,
                                uint64_t* result) {
-    return fetch(ep, UCP_ATOMIC_FETCH_OP_SWAP, swap, sizeof(swap), address, rkey, result);
+    return fetch(ep, UCP_ATOMIC_FETCH_OP_SWAP, swap, address, rkey, result);
 }
 
-// The newer call takes the new value where it leaves the old one.
 ucs_status_t ucp_atomic_cswap32(ucp_ep_h ep, uint32_t compare, uint32_t swap, uint64_t address,
                                 ucp_rkey_h rkey, uint32_t* result) {
-    uint32_t value = swap;
-    const ucs_status_t status =
-        fetch(ep, UCP_ATOMIC_FETCH_OP_CSWAP, compare, sizeof(value), address, rkey, &value);
-    *result = status == UCS_OK ? value : *result;
-    return status;
+    return compare_and_swap(ep, compare, swap, address, rkey, result);
 }
 
 ucs_status_t ucp_atomic_cswap64(ucp_ep_h ep, uint64_t compare, uint64_t swap, uint64_t address,
                                 ucp_rkey_h rkey, uint64_t* result) {
-    uint64_t value = swap;
-    const ucs_status_t status =
-        fetch(ep, UCP_ATOMIC_FETCH_OP_CSWAP, compare, sizeof(value), address, rkey, &value);
-    *result = status == UCS_OK ? value : *result;
-    return status;
+    return compare_and_swap(ep, compare, swap, address, rkey, result);
 }

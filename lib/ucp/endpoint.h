@@ -57,9 +57,8 @@ class Endpoint {
     ucs_status_t hand_over(Request& request);
     // Nothing waits before a message that leaves without a request.
     bool direct() const;
-    // The same, to a peer that may not have answered yet.
-    bool is_open() const { return pending_ == nullptr && peer_ != nullptr && failure_ == UCS_OK; }
-    bool retry();  // false: something still waits
+    bool is_reached() const;  // the peer is known, and has answered
+    bool retry();             // false: something still waits
 
     void operation_began(Request& request);
     void operation_ended(Request& request);

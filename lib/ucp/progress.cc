@@ -84,19 +84,6 @@ Worker::Kept Worker::keep_alive(unsigned enough, std::chrono::steady_clock::time
     return kept;
 }
 
-void Worker::await_first(Epoch& epoch) {
-    constexpr auto kMoment = std::chrono::milliseconds(500);
-    const auto limit = std::chrono::steady_clock::now() + kMoment;
-    Done done;
-    do {
-        tw_progress(core_);
-        if (collect(static_cast<Operation*>(&epoch), &done)) {
-            end_short_send(epoch, done);
-            return;
-        }
-    } while (std::chrono::steady_clock::now() < limit);
-}
-
 // Taken from the core's queue several at a time.
 bool Worker::read(Done* done) {
     if (next_read_ == read_) [[unlikely]] {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
 #include <cerrno>
 
 #include "lib/ucp/memory.h"
@@ -8,40 +9,52 @@
 namespace tagwire::ucp {
 namespace {
 
-tw_msg_rma message_of(Request& request, tw_rma_iov* target) {
-    *target = {request.remote_address, request.payload.length(), request.remote_key};
-    tw_msg_rma message{};
-    message.iov = request.payload.pieces();
-    message.iov_count = request.payload.piece_count();
-    message.addr = request.endpoint->peer()->channel_address;
-    message.rma_iov = target;
-    message.rma_iov_count = 1;
-    message.context = static_cast<Operation*>(&request);
-    return message;
-}
+using CoreCall = int (*)(tw_ep*, const tw_msg_rma*, uint64_t);
 
-int ended(Request& request, int error) {
-    if (error == 0) {
-        request.parts = 1;
-        request.post = nullptr;
+// As many operations of the core as the length takes.
+int post(Request& request, CoreCall call, uint64_t flags) {
+    Worker& worker = *request.worker;
+    Peer& peer = *request.endpoint->peer();
+    const size_t length = request.payload.length();
+    while (request.posted < length) {
+        const size_t part = std::min<size_t>(kLargestPart, length - request.posted);
+        iovec pieces[Payload::kPieces];
+        const tw_rma_iov target{request.remote_address + request.posted, part, request.remote_key};
+        tw_msg_rma message{};
+        message.iov = pieces;
+        message.iov_count = request.payload.cut(request.posted, part, pieces);
+        message.addr = peer.channel_address;
+        message.rma_iov = &target;
+        message.rma_iov_count = 1;
+        message.context = static_cast<Operation*>(&request);
+        const int error =
+            call(worker.channel_endpoint(), &message, flags | fence_flag(worker, peer));
+        if (error != 0) {
+            return error;
+        }
+        fence_observed(worker, peer);
+        request.posted += part;
+        ++request.parts;
     }
-    return error;
+    request.post = nullptr;
+    return 0;
 }
 
 int post_put(Request& request) {
-    tw_rma_iov target;
-    const tw_msg_rma message = message_of(request, &target);
-    const uint64_t fence = fence_flag(*request.worker, *request.endpoint->peer());
-    return ended(request,
-                 tw_writemsg(request.worker->channel_endpoint(), &message, kRemoteFlags | fence));
+    return post(request, tw_writemsg, kRemoteFlags);
 }
 
 int post_get(Request& request) {
-    tw_rma_iov target;
-    const tw_msg_rma message = message_of(request, &target);
-    const uint64_t fence = fence_flag(*request.worker, *request.endpoint->peer());
-    return ended(request,
-                 tw_readmsg(request.worker->channel_endpoint(), &message, TW_COMPLETION | fence));
+    return post(request, tw_readmsg, TW_COMPLETION);
+}
+
+// Of an operation in several parts, one that is refused must not be the last: what the key says
+// of its memory is looked at before the first.
+ucs_status_t check_parts(const Request& request, const ucp_rkey& rkey) {
+    const size_t length = request.payload.length();
+    const uint64_t offset = request.remote_address - rkey.address;
+    const bool outside = offset > rkey.length || length > rkey.length - offset;
+    return length > kLargestPart && outside ? UCS_ERR_OUT_OF_RANGE : UCS_OK;
 }
 
 // Leaves at once as a copy. An error of the target comes with the next flush.
@@ -56,9 +69,10 @@ bool put_short(Endpoint& endpoint, const void* buffer, size_t length, uint64_t a
     message.rma_iov = &target;
     message.rma_iov_count = 1;
     message.context = static_cast<Operation*>(&endpoint.short_send());
-    const uint64_t fence = fence_flag(endpoint.worker(), *endpoint.peer());
-    if (tw_writemsg(endpoint.worker().channel_endpoint(), &message,
-                    TW_INJECT | kRemoteFlags | fence) == 0) {
+    Worker& worker = endpoint.worker();
+    const uint64_t fence = fence_flag(worker, *endpoint.peer());
+    if (tw_writemsg(worker.channel_endpoint(), &message, TW_INJECT | kRemoteFlags | fence) == 0) {
+        fence_observed(worker, *endpoint.peer());
         return true;
     }
     endpoint.short_send_failed();
@@ -79,31 +93,13 @@ ucs_status_ptr_t begin(Endpoint& endpoint, void* buffer, size_t count, uint64_t 
         request->remote_address = address;
         request->remote_key = rkey.key;
         request->post = post;
-        status = endpoint.submit(*request);
+        status = check_parts(*request, rkey);
+        status = status == UCS_OK ? endpoint.submit(*request) : status;
     }
     return answer(*request, call, status);
 }
 
 }  // namespace
-
-uint64_t fence_flag(Worker& worker, Peer& peer) {
-    if (peer.fence == worker.fence()) [[likely]] {
-        return 0;
-    }
-    peer.fence = worker.fence();
-    return TW_FENCE;
-}
-
-ucs_status_ptr_t answer(Request& request, const Call& call, ucs_status_t status) {
-    if (status == UCS_INPROGRESS) {
-        return request.user();
-    }
-    if (status == UCS_OK) {
-        return end_at_once(request, call, UCS_OK);
-    }
-    drop_request(request, call);
-    return UCS_STATUS_PTR(status);
-}
 
 ucs_status_ptr_t put(Endpoint& endpoint, const void* buffer, size_t count, uint64_t address,
                      const ucp_rkey& rkey, const Call& call, bool wants_request) {

@@ -9,11 +9,14 @@ namespace tagwire::ucp {
 // Completes when the target has it.
 inline constexpr uint64_t kRemoteFlags = TW_COMPLETION | TW_DELIVERY_COMPLETE;
 
-// TW_FENCE for the first operation with the peer after ucp_worker_fence.
-uint64_t fence_flag(Worker& worker, Peer& peer);
-
-// The answer of a call whose request was submitted with `status`.
-ucs_status_ptr_t answer(Request& request, const Call& call, ucs_status_t status);
+// TW_FENCE for the first operation with the peer after ucp_worker_fence: the first that the core
+// takes, which is then observed.
+inline uint64_t fence_flag(const Worker& worker, const Peer& peer) {
+    return peer.fence == worker.fence() ? 0 : TW_FENCE;
+}
+inline void fence_observed(const Worker& worker, Peer& peer) {
+    peer.fence = worker.fence();
+}
 
 ucs_status_ptr_t put(Endpoint& endpoint, const void* buffer, size_t count, uint64_t address,
                      const ucp_rkey& rkey, const Call& call, bool wants_request);

@@ -74,6 +74,14 @@ const char* name_of(Request::Type type) {
     return "request";
 }
 
+// The program's error. In debug builds it ends here, where a debugger shows who does it.
+void refuse_second_release(Request& request) {
+    log_error("request %p is released twice", request.user());
+#ifndef NDEBUG
+    std::abort();
+#endif
+}
+
 // What the request holds beside itself, and its place in the endpoint's books.
 void settle(Request& request) {
     request.payload.close();
@@ -122,6 +130,17 @@ RequestPool::~RequestPool() {
     }
 }
 
+size_t RequestPool::unreleased() const {
+    size_t count = 0;
+    for (const Free& chunk : chunks_) {
+        for (size_t at = 0; at < chunk.size; at += object_size(context_)) {
+            const auto& request = *reinterpret_cast<const Request*>(chunk.memory + at);
+            count += request.type != Request::Type::kFree && !request.released ? 1 : 0;
+        }
+    }
+    return count;
+}
+
 bool RequestPool::grow() {
     const size_t size = object_size(context_);
     size_t count = kFirstChunk << chunks_.size();
@@ -159,12 +178,8 @@ Request* RequestPool::get(Worker& worker) {
 
 void RequestPool::put(Request& request) {
     if (request.type == Request::Type::kFree) [[unlikely]] {
-        log_error("request %p is released twice", request.user());
-#ifndef NDEBUG
-        std::abort();
-#else
+        refuse_second_release(request);
         return;
-#endif
     }
     request.type = Request::Type::kFree;
     request.next = free_;
@@ -211,6 +226,17 @@ ucs_status_ptr_t end_at_once(Request& request, const Call& call, ucs_status_t st
     return user;
 }
 
+ucs_status_ptr_t answer(Request& request, const Call& call, ucs_status_t submitted) {
+    if (submitted == UCS_INPROGRESS) [[likely]] {
+        return request.user();
+    }
+    if (submitted == UCS_OK) {
+        return end_at_once(request, call, UCS_OK);
+    }
+    drop_request(request, call);
+    return UCS_STATUS_PTR(submitted);
+}
+
 void finish(Request& request, ucs_status_t status) {
     if (request.implicit && status != UCS_OK) [[unlikely]] {
         request.endpoint->note_error(status);
@@ -229,6 +255,7 @@ void finish(Request& request, ucs_status_t status) {
 
 using tagwire::ucp::Callback;
 using tagwire::ucp::name_of;
+using tagwire::ucp::refuse_second_release;
 using tagwire::ucp::Request;
 using tagwire::ucp::Worker;
 
@@ -249,6 +276,8 @@ void ucp_request_release(void* request) {
     const Worker::Guard guard(*r.worker);
     if (r.completed || r.type <= Request::Type::kPlain) {
         r.worker->requests().put(r);
+    } else if (r.released) [[unlikely]] {
+        refuse_second_release(r);
     } else {
         r.released = true;
     }

@@ -51,6 +51,9 @@ struct Callback {
     void* user_data = nullptr;
 };
 
+// A put, a get and the data of an offer go to the core in parts of at most so many bytes.
+inline constexpr uint64_t kLargestPart = uint64_t{256} << 20;
+
 // What a call says of its request, from its plain arguments or from ucp_request_param_t.
 struct Call {
     uint32_t mask = 0;  // ucp_op_attr_t
@@ -84,8 +87,9 @@ struct Request final : Operation {
     Type type = Type::kPlain;
     ucs_status_t status = UCS_OK;
     bool completed = false;
-    bool released = false;  // by the program, before it was complete
-    bool implicit = false;  // a flush tells its error
+    bool released = false;    // by the program, before it was complete
+    bool implicit = false;    // a flush tells its error
+    bool incomplete = false;  // data of an offer: not all of it will come
     Worker* worker = nullptr;
     Endpoint* endpoint = nullptr;
     Peer* peer = nullptr;    // of a receive of offered data
@@ -100,6 +104,7 @@ struct Request final : Operation {
     uint64_t tag = 0;
     uint64_t mask = 0;    // of a tag receive
     uint64_t offset = 0;  // of what was posted, or received
+    uint64_t posted = 0;  // bytes, of an operation in several parts
     uint32_t parts = 0;   // posted and not complete
     uint32_t flags = 0;
     void* header = nullptr;  // copied, of an active message
@@ -122,6 +127,8 @@ class RequestPool {
     Request* get(Worker& worker);  // nullptr: out of memory
     void put(Request& request);
     size_t in_use() const { return in_use_; }
+    // Those that the program holds and did not release, not even before their end.
+    size_t unreleased() const;
 
   private:
     struct Free {
@@ -142,6 +149,9 @@ Request* new_request(Worker& worker, const Call& call, Request::Type type);
 void drop_request(Request& request, const Call& call);
 // The operation has ended within the call that began it.
 ucs_status_ptr_t end_at_once(Request& request, const Call& call, ucs_status_t status);
+// What a call returns whose request was submitted, or could not be: UCS_INPROGRESS, UCS_OK when it
+// is complete, or an error, and then the request has never been.
+ucs_status_ptr_t answer(Request& request, const Call& call, ucs_status_t submitted);
 // The operation has ended later.
 void finish(Request& request, ucs_status_t status);
 

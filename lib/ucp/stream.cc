@@ -50,15 +50,8 @@ ucs_status_ptr_t send(Endpoint& endpoint, const void* buffer, size_t count, cons
     if (status == UCS_OK) {
         request->post = post;
         status = endpoint.submit(*request);
-        if (status == UCS_OK) {
-            return end_at_once(*request, call, UCS_OK);
-        }
     }
-    if (status != UCS_INPROGRESS) {
-        drop_request(*request, call);
-        return UCS_STATUS_PTR(status);
-    }
-    return request->user();
+    return answer(*request, call, status);
 }
 
 }  // namespace

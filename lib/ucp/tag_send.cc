@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <cerrno>
+
 #include "lib/ucp/status.h"
 #include "lib/ucp/tag.h"
 
@@ -24,25 +26,41 @@ int post(Request& request) {
     return error;
 }
 
-// A short message leaves as a copy: nothing to wait for, and no request.
-bool send_short(Endpoint& endpoint, const void* buffer, size_t length, uint64_t tag) {
+// A short message leaves as a copy: nothing to wait for, and no request. 0, or a negative errno.
+int send_short(Endpoint& endpoint, const void* buffer, size_t length, uint64_t tag) {
     const iovec piece{const_cast<void*>(buffer), length};
     tw_msg_tagged message{};
     message.iov = &piece;
     message.iov_count = length != 0 ? 1 : 0;
     message.addr = endpoint.peer()->tag_address;
     message.tag = tag;
-    Epoch& epoch = endpoint.short_send();
-    message.context = static_cast<Operation*>(&epoch);
-    if (tw_tsendmsg(endpoint.worker().tag_endpoint(), &message, TW_INJECT | TW_COMPLETION) == 0)
-        [[likely]] {
-        if (!endpoint.peer()->reached) [[unlikely]] {
-            endpoint.worker().await_first(epoch);
-        }
-        return true;
+    message.context = static_cast<Operation*>(&endpoint.short_send());
+    const int error =
+        tw_tsendmsg(endpoint.worker().tag_endpoint(), &message, TW_INJECT | TW_COMPLETION);
+    if (error != 0) [[unlikely]] {
+        endpoint.short_send_failed();
     }
-    endpoint.short_send_failed();
-    return false;
+    return error;
+}
+
+// A short message to a peer that has not answered yet: its copy is on the way, but it is complete
+// when there is somebody to take it. The turn that found that out has sent it.
+int post_early(Request& request) {
+    Peer& peer = *request.endpoint->peer();
+    if (request.posted == 0) {
+        const iovec& piece = *request.payload.pieces();
+        const int error = send_short(*request.endpoint, piece.iov_base, piece.iov_len, request.tag);
+        if (error != 0) {
+            return error;
+        }
+        request.posted = 1;
+    }
+    if (!peer.reached && tw_ep_peer_is_up(request.worker->tag_endpoint(), peer.tag_address) <= 0) {
+        return -EAGAIN;
+    }
+    peer.reached = true;
+    request.post = nullptr;
+    return 1;
 }
 
 ucs_status_ptr_t send(Endpoint& endpoint, const void* buffer, size_t count, uint64_t tag,
@@ -53,9 +71,10 @@ ucs_status_ptr_t send(Endpoint& endpoint, const void* buffer, size_t count, uint
     }
     const bool contiguous = (call.datatype & UCP_DATATYPE_CLASS_MASK) == UCP_DATATYPE_CONTIG;
     const size_t length = count * (call.datatype >> UCP_DATATYPE_SHIFT);
-    if (contiguous && length <= TW_INJECT_SIZE && mode == 0 && call.may_complete_now() &&
-        endpoint.is_open() && (buffer != nullptr || length == 0) &&
-        send_short(endpoint, buffer, length, tag)) [[likely]] {
+    const bool is_short = contiguous && length <= TW_INJECT_SIZE && mode == 0;
+    if (is_short && call.may_complete_now() && endpoint.direct() &&
+        (buffer != nullptr || length == 0) && send_short(endpoint, buffer, length, tag) == 0)
+        [[likely]] {
         return nullptr;
     }
     if ((call.mask & UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL) != 0) {
@@ -70,14 +89,10 @@ ucs_status_ptr_t send(Endpoint& endpoint, const void* buffer, size_t count, uint
     if (status == UCS_OK) {
         request->tag = tag;
         request->mask = mode;
-        request->post = post;
+        request->post = is_short && !endpoint.is_reached() ? post_early : post;
         status = endpoint.submit(*request);
     }
-    if (status != UCS_INPROGRESS) {
-        drop_request(*request, call);
-        return UCS_STATUS_PTR(status);
-    }
-    return request->user();
+    return answer(*request, call, status);
 }
 
 Call plain_call(ucp_datatype_t datatype, ucp_send_callback_t callback) {

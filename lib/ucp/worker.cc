@@ -118,9 +118,12 @@ tw_ep* Worker::open_endpoint(uint16_t* number) {
         return nullptr;
     }
     tw_address name{};
+    // A truncated receive leaves its buffer untouched, as in UCX.
+    constexpr size_t kWhole = 1;
     if (tw_ep_bind_av(endpoint, addresses_) != 0 ||
         tw_ep_bind_cq(endpoint, queue_, TW_SEND | TW_SELECTIVE_COMPLETION) != 0 ||
         tw_ep_bind_cq(endpoint, queue_, TW_RECV) != 0 || tw_ep_enable(endpoint) != 0 ||
+        tw_ep_setopt(endpoint, TW_OPT_WHOLE_MESSAGES, &kWhole, sizeof(kWhole)) != 0 ||
         tw_ep_name(endpoint, &name) != 0) {
         tw_ep_close(endpoint);
         return nullptr;
@@ -141,9 +144,10 @@ Worker::~Worker() {
     while (!endpoints_.empty()) {
         delete static_cast<ucp_ep*>(endpoints_.begin()->second);
     }
-    if (requests_.in_use() != 0 && (flags_ & UCP_WORKER_FLAG_IGNORE_REQUEST_LEAK) == 0) {
+    if (const size_t leaked = requests_.unreleased();
+        leaked != 0 && (flags_ & UCP_WORKER_FLAG_IGNORE_REQUEST_LEAK) == 0) {
         log_warning("worker %s is destroyed with %zu requests that were not released",
-                    name_.c_str(), requests_.in_use());
+                    name_.c_str(), leaked);
     }
     for (const int fd : {event_fd_, signal_fd_}) {
         if (fd >= 0) {

@@ -79,8 +79,6 @@ class Worker {
     // The end of an operation that was posted just now, if it has ended. Others keep their turn.
     bool collect(const void* context, Done* done);
     bool in_progress() const { return in_progress_; }
-    // The first short send to a peer: makes progress until it has arrived, for a moment.
-    void await_first(Epoch& epoch);
     // Before each send that has no request. A program may send any number of them without a
     // turn: the network gets a batch at a time, and does not wait until nothing more fits.
     void begin_short_send() {
@@ -217,8 +215,12 @@ inline WorkerGuard::WorkerGuard(Worker& worker) : lock_(worker.lock_) {
     lock_.lock();
 }
 
+inline bool Endpoint::is_reached() const {
+    return peer_ != nullptr && peer_->reached;
+}
+
 inline bool Endpoint::direct() const {
-    return is_open() && peer_->reached;
+    return pending_ == nullptr && is_reached() && failure_ == UCS_OK;
 }
 
 inline Epoch& Endpoint::short_send() {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Active messages: short, long, offered; kept data, replies, refusals.
+#include "lib/ucp/request.h"
+#include "test/sim/repeated.h"
 #include "test/ucp/sim_fabric.h"
 
 namespace tagwire::test {
@@ -60,8 +62,11 @@ class UcpAm : public UcpPair {
     }
     void fetch() {
         fetched.assign(received.back().length, '\0');
+        fetch(fetched.data(), fetched.size());
+    }
+    void fetch(void* buffer, size_t length) {
         ucp_request_param_t param{};
-        fetching = ucp_am_recv_data_nbx(b.worker, kept, fetched.data(), fetched.size(), &param);
+        fetching = ucp_am_recv_data_nbx(b.worker, kept, buffer, length, &param);
     }
     void* send(const std::string& header, const std::string& data, uint32_t flags = 0) {
         ucp_request_param_t param{};
@@ -121,6 +126,77 @@ TEST_F(UcpAm, AnOfferCanBeFetchedLater) {
     EXPECT_EQ(wait(fetching), UCS_OK);
     EXPECT_EQ(wait(request), UCS_OK);
     EXPECT_EQ(fetched, data);
+}
+
+// An offer whose data is more than one message of the core's.
+class UcpAmLarge : public UcpAm {
+  protected:
+    static constexpr size_t kLength = ucp::kLargestPart + sim::Repeated::kPeriod;
+
+    UcpAmLarge() : here_(kLength, true), there_(kLength, true) {
+        most_.copy(reinterpret_cast<char*>(here_.base()), most_.size());
+        last_.copy(reinterpret_cast<char*>(here_.tail()), last_.size());
+        taking = Taking::kFetchLater;
+        ucp_request_param_t param{};
+        sending_ = ucp_am_send_nbx(to_b, 7, nullptr, 0, here_.base(), kLength, &param);
+        EXPECT_TRUE(run([&] { return received.size() == 1; }));
+        EXPECT_EQ(received[0].length, kLength);
+    }
+    ucs_status_t finish(void* request) {
+        EXPECT_TRUE(run([&] { return ucp_request_is_completed(request) != 0; }, 20'000'000));
+        return wait(request);
+    }
+    bool has_arrived() const {
+        return std::memcmp(there_.base(), most_.data(), most_.size()) == 0 &&
+               std::memcmp(there_.tail(), last_.data(), last_.size()) == 0;
+    }
+    bool is_untouched() const {
+        const std::string nothing(sim::Repeated::kPeriod, '\0');
+        return std::memcmp(there_.base(), nothing.data(), nothing.size()) == 0 &&
+               std::memcmp(there_.tail(), nothing.data(), nothing.size()) == 0;
+    }
+
+    const std::string most_ = bytes(1, sim::Repeated::kPeriod);
+    const std::string last_ = bytes(2, sim::Repeated::kPeriod);
+    const sim::Repeated here_;
+    const sim::Repeated there_;
+    void* sending_;
+};
+
+TEST_F(UcpAmLarge, ComesInParts) {
+    fetch(there_.base(), kLength);
+    EXPECT_EQ(finish(fetching), UCS_OK);
+    EXPECT_EQ(finish(sending_), UCS_OK);
+    EXPECT_TRUE(has_arrived());
+}
+
+TEST_F(UcpAmLarge, IsTruncatedAsAWhole) {
+    fetch(there_.base(), kLength - 1);
+    EXPECT_EQ(finish(fetching), UCS_ERR_MESSAGE_TRUNCATED);
+    EXPECT_EQ(finish(sending_), UCS_OK);
+    EXPECT_TRUE(is_untouched());
+    taking = Taking::kCopy;
+    EXPECT_EQ(wait(send("", "next")), UCS_OK);
+    ASSERT_TRUE(run([&] { return received.size() == 2; }));
+    EXPECT_EQ(received[1].data, "next");
+}
+
+TEST_F(UcpAmLarge, EndsOnceWhenItsSenderGivesUp) {
+    EXPECT_EQ(wait(ucp_ep_close_nb(to_b, UCP_EP_CLOSE_MODE_FORCE)), UCS_OK);
+    EXPECT_EQ(finish(sending_), UCS_ERR_CANCELED);
+    static int ends;
+    ends = 0;
+    ucp_request_param_t param{};
+    param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK;
+    param.cb.recv_am = [](void*, ucs_status_t status, size_t, void*) {
+        EXPECT_NE(status, UCS_OK);
+        ++ends;
+    };
+    fetching = ucp_am_recv_data_nbx(b.worker, kept, there_.base(), kLength, &param);
+    EXPECT_NE(finish(fetching), UCS_OK);
+    settle();
+    EXPECT_EQ(ends, 1);
+    EXPECT_TRUE(is_untouched());
 }
 
 TEST_F(UcpAm, AnOfferThatNobodyFetchesEndsItsSend) {

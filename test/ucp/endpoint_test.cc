@@ -172,9 +172,42 @@ TEST_F(UcpEndpoint, NobodyIsAskedForEndpointsWithoutErrorHandling) {
 }
 
 // A program may end right after its first message is said to be sent.
-TEST_F(UcpEndpoint, TheFirstMessageIsCompleteWhenItHasArrived) {
-    ASSERT_EQ(ucp_tag_send_nb(to_b, "first", 5, kByte, 1, ignore_sent), nullptr);
+TEST_F(UcpEndpoint, TheFirstMessagesAreCompleteWhenTheyHaveLeft) {
+    peers_ = {&a};  // b's core answers, its program takes no turn
+    void* first = ucp_tag_send_nb(to_b, "first", 5, kByte, 1, ignore_sent);
+    void* second = ucp_tag_send_nb(to_b, "second", 6, kByte, 2, ignore_sent);
+    ASSERT_TRUE(UCS_PTR_IS_PTR(first));
+    EXPECT_EQ(ucp_request_check_status(first), UCS_INPROGRESS) << "nobody knows whether b is there";
+    EXPECT_EQ(wait(first), UCS_OK);
+    EXPECT_EQ(wait(second), UCS_OK);
+    EXPECT_EQ(ucp_tag_send_nb(to_b, "third", 5, kByte, 3, ignore_sent), nullptr);
+    ucp_worker_progress(a.worker);
     fabric.silence(0);
+    peers_ = {&b};
+    for (const ucp_tag_t tag : {1, 2, 3}) {
+        ucp_tag_recv_info_t info;
+        EXPECT_TRUE(run([&] {
+            return ucp_tag_probe_nb(b.worker, tag, UINT64_MAX, 0, &info) != nullptr;
+        })) << tag;
+    }
+}
+
+// The call does not wait for a peer that is not there; the request says in the end that it is not.
+TEST_F(UcpEndpoint, AFirstMessageToNobodyFailsInTime) {
+    fabric.silence(1);
+    peers_ = {&a};
+    void* first = ucp_tag_send_nb(to_b, "first", 5, kByte, 1, ignore_sent);
+    ASSERT_TRUE(UCS_PTR_IS_PTR(first));
+    void* second = ucp_tag_send_nb(to_b, "second", 6, kByte, 2, ignore_sent);
+    EXPECT_TRUE(run_long([&] { return ucp_request_is_completed(first) != 0; }));
+    EXPECT_EQ(wait(first), UCS_ERR_UNREACHABLE);
+    EXPECT_EQ(wait(second), UCS_ERR_UNREACHABLE);
+}
+
+// Closing flushes what the program has not waited for.
+TEST_F(UcpEndpoint, AFirstMessageThatNobodyWaitedForArrives) {
+    ucp_request_free(ucp_tag_send_nb(to_b, "first", 5, kByte, 1, ignore_sent));
+    a.close();
     peers_ = {&b};
     ucp_tag_recv_info_t info;
     EXPECT_TRUE(

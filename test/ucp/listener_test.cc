@@ -210,7 +210,7 @@ TEST_F(UcpListener, ProgressInsideACallbackIsRefused) {
     params.accept_handler.cb = [](ucp_ep_h ep, void*) {
         EXPECT_EQ(ucp_worker_progress(worker), 0u);
         char in;
-        ucp_tag_recv_nb(worker, &in, 0, kByte, 1, UINT64_MAX, ignore_received);
+        ucp_request_free(ucp_tag_recv_nb(worker, &in, 0, kByte, 1, UINT64_MAX, ignore_received));
         EXPECT_EQ(ucp_ep_flush(ep), UCS_OK) << "nothing to wait for";
         ++calls;
     };

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Remote memory: U7 (put), U8 (get), U9 and U10 (atomics), U14 (fence), mapping and keys.
+#include <cstdlib>
+#include <utility>
+
+#include "lib/ucp/request.h"
+#include "test/sim/repeated.h"
 #include "test/ucp/sim_fabric.h"
 
 namespace tagwire::test {
@@ -7,7 +12,10 @@ namespace {
 
 class UcpRemote : public UcpPair {
   protected:
-    UcpRemote() : memory(1 << 20, '\0') { key = map(memory.data(), memory.size()); }
+    explicit UcpRemote(uint32_t max_operations = SimFabric::kOperations)
+        : UcpPair(max_operations), memory(1 << 20, '\0') {
+        key = map(memory.data(), memory.size());
+    }
     ~UcpRemote() override {
         ucp_rkey_destroy(key);
         if (b.worker != nullptr) {
@@ -85,6 +93,48 @@ TEST_P(UcpRemoteSizes, PutAndGetInEveryForm) {
 
 INSTANTIATE_TEST_SUITE_P(Sizes, UcpRemoteSizes,
                          testing::Values(1, 8, 256, 257, 5000, 65536, 500'000));
+
+TEST_F(UcpRemote, WhatIsTooLongForOneOperationGoesInParts) {
+    using sim::Repeated;
+    constexpr size_t kLength = ucp::kLargestPart + Repeated::kPeriod;
+    const Repeated here(kLength, true);
+    const Repeated there(kLength, true);
+    const std::string most = bytes(1, Repeated::kPeriod);
+    const std::string last = bytes(2, Repeated::kPeriod);
+    const auto fill = [](const Repeated& in, const std::string& begin, const std::string& end) {
+        begin.copy(reinterpret_cast<char*>(in.base()), begin.size());
+        end.copy(reinterpret_cast<char*>(in.tail()), end.size());
+    };
+    const auto holds = [](const Repeated& in, const std::string& begin, const std::string& end) {
+        return std::memcmp(in.base(), begin.data(), begin.size()) == 0 &&
+               std::memcmp(in.tail(), end.data(), end.size()) == 0;
+    };
+    const auto finish = [&](void* request) {
+        EXPECT_TRUE(UCS_PTR_IS_PTR(request));
+        EXPECT_TRUE(run([&] { return ucp_request_is_completed(request) != 0; }, 20'000'000));
+        return wait(request);
+    };
+    ucp_mem_h small = mapped;
+    ucp_rkey_h large = map(there.base(), kLength);
+    const auto address = reinterpret_cast<uintptr_t>(there.base());
+    fill(here, most, last);
+    EXPECT_EQ(finish(ucp_put_nb(to_b, here.base(), kLength, address, large, ignore_sent)), UCS_OK);
+    EXPECT_TRUE(holds(there, most, last));
+
+    fill(here, last, most);
+    EXPECT_EQ(finish(ucp_get_nb(to_b, here.base(), kLength, address, large, ignore_sent)), UCS_OK);
+    EXPECT_TRUE(holds(here, most, last));
+
+    fill(here, last, most);
+    EXPECT_EQ(ucp_put_nb(to_b, here.base(), kLength, address + 1, large, ignore_sent),
+              UCS_STATUS_PTR(UCS_ERR_OUT_OF_RANGE));
+    EXPECT_EQ(ucp_put_nb(to_b, here.base(), kLength, address - 1, large, ignore_sent),
+              UCS_STATUS_PTR(UCS_ERR_OUT_OF_RANGE));
+    EXPECT_TRUE(holds(there, most, last)) << "none of the parts";
+    ucp_rkey_destroy(large);
+    ucp_mem_unmap(b.context, mapped);
+    mapped = small;
+}
 
 TEST_F(UcpRemote, NothingIsMovedByZeroBytes) {
     EXPECT_EQ(ucp_put(to_b, nullptr, 0, at(0), key), UCS_OK);
@@ -276,52 +326,125 @@ TEST_F(UcpRemote, BadAtomicsAreRefused) {
     EXPECT_EQ(value<uint64_t>(0), 0u);
 }
 
-// U9, U10: exactly once, from several origins, over a network that loses and repeats.
-TEST_F(UcpRemote, AtomicsAddUpUnderLoss) {
-    simulator.faults.loss = 0.01;
-    simulator.faults.duplication = 0.01;
-    constexpr int kOrigins = 4;
-    constexpr uint64_t kEach = 500;
-    std::vector<std::unique_ptr<UcpPeer>> origins;
-    std::vector<ucp_ep_h> eps;
-    for (int i = 0; i < kOrigins; ++i) {
-        origins.push_back(std::make_unique<UcpPeer>());
-        peers_.push_back(origins.back().get());
-        eps.push_back(origins.back()->connect(b));
+// U9, U10: exactly once, from several origins, over a network that loses and repeats. A million
+// increments of each origin with TAGWIRE_TEST_SLOW=1.
+class UcpRemoteOrigins : public UcpRemote {
+  protected:
+    static constexpr size_t kOrigins = 4;
+    struct Origin {
+        std::unique_ptr<UcpPeer> peer = std::make_unique<UcpPeer>();
+        ucp_ep_h ep = nullptr;
+        uint64_t done = 0;
+        uint64_t old = 0;
+        void* request = nullptr;
+
+        // The operation that was begun has ended well, or none was.
+        bool idle() {
+            if (request != nullptr && ucp_request_is_completed(request) == 0) {
+                return false;
+            }
+            if (request != nullptr) {
+                EXPECT_EQ(ucp_request_check_status(request), UCS_OK);
+                ucp_request_free(std::exchange(request, nullptr));
+            }
+            return true;
+        }
+    };
+
+    UcpRemoteOrigins() : origins(kOrigins) {
+        simulator.faults.loss = 0.01;
+        simulator.faults.duplication = 0.01;
+        for (Origin& origin : origins) {
+            peers_.push_back(origin.peer.get());
+            origin.ep = origin.peer->connect(b);
+        }
     }
-    std::vector<uint64_t> old(kOrigins);
-    std::vector<void*> fetches(kOrigins, nullptr);
-    std::vector<uint64_t> begun(kOrigins, 0);
+    ~UcpRemoteOrigins() override {
+        simulator.faults = {};
+        peers_.resize(2);
+    }
+    static uint64_t times(uint64_t usual, uint64_t slow) {
+        return std::getenv("TAGWIRE_TEST_SLOW") != nullptr ? slow : usual;
+    }
+    void flush() {
+        for (Origin& origin : origins) {
+            EXPECT_EQ(ucp_worker_flush(origin.peer->worker), UCS_OK);
+        }
+    }
+
+    std::vector<Origin> origins;
+};
+
+TEST_F(UcpRemoteOrigins, AtomicsAddUpUnderLoss) {
+    const uint64_t each = times(2000, 1'000'000);
+    constexpr uint64_t kBatch = 20;  // increments without a request, for each that fetches
     uint64_t sum_of_old = 0;
+    uint64_t fetched = 0;
     ASSERT_TRUE(run(
         [&] {
             bool all = true;
-            for (int i = 0; i < kOrigins; ++i) {
-                if (fetches[i] != nullptr && ucp_request_is_completed(fetches[i]) != 0) {
-                    EXPECT_EQ(ucp_request_check_status(fetches[i]), UCS_OK);
-                    ucp_request_free(std::exchange(fetches[i], nullptr));
-                    sum_of_old += old[i];
+            for (Origin& origin : origins) {
+                if (origin.request != nullptr && origin.idle()) {
+                    sum_of_old += origin.old;
+                    ++fetched;
                 }
-                if (fetches[i] == nullptr && begun[i] < kEach) {
-                    ++begun[i];
-                    EXPECT_EQ(ucp_atomic_add32(eps[i], 1, at(16), key), UCS_OK);
-                    fetches[i] = ucp_atomic_fetch_nb(eps[i], UCP_ATOMIC_FETCH_OP_FADD, 1, &old[i],
-                                                     8, at(8), key, ignore_sent);
+                if (origin.request == nullptr && origin.done < each) {
+                    for (uint64_t i = 0; i < kBatch; ++i) {
+                        EXPECT_EQ(ucp_atomic_add32(origin.ep, 1, at(16), key), UCS_OK);
+                        EXPECT_EQ(ucp_atomic_add64(origin.ep, 1, at(24), key), UCS_OK);
+                    }
+                    origin.done += kBatch;
+                    origin.request = ucp_atomic_fetch_nb(origin.ep, UCP_ATOMIC_FETCH_OP_FADD, 1,
+                                                         &origin.old, 8, at(8), key, ignore_sent);
                 }
-                all = all && fetches[i] == nullptr && begun[i] == kEach;
+                all = all && origin.request == nullptr && origin.done == each;
             }
             return all;
         },
-        2'000'000));
-    for (int i = 0; i < kOrigins; ++i) {
-        EXPECT_EQ(ucp_worker_flush(origins[i]->worker), UCS_OK);
-    }
-    constexpr uint64_t kAll = kOrigins * kEach;
-    EXPECT_EQ(value<uint64_t>(8), kAll);
-    EXPECT_EQ(value<uint32_t>(16), kAll);
-    EXPECT_EQ(sum_of_old, kAll * (kAll - 1) / 2) << "each old value was given out once";
-    simulator.faults = {};
-    peers_.resize(2);
+        UINT32_MAX));
+    flush();
+    EXPECT_EQ(value<uint32_t>(16), kOrigins * each);
+    EXPECT_EQ(value<uint64_t>(24), kOrigins * each);
+    EXPECT_EQ(value<uint64_t>(8), fetched);
+    EXPECT_EQ(fetched, kOrigins * each / kBatch);
+    EXPECT_EQ(sum_of_old, fetched * (fetched - 1) / 2) << "each old value was given out once";
+}
+
+// Each origin tries until its increment has won.
+TEST_F(UcpRemoteOrigins, CompareAndSwapLoopsAddUpUnderLoss) {
+    const uint64_t each = times(300, 100'000);
+    struct Try {
+        uint64_t compare = 0;
+        uint64_t reply = 0;  // in: the new value; out: the old one
+    };
+    std::vector<Try> tries(kOrigins);
+    uint64_t failed = 0;
+    ASSERT_TRUE(run(
+        [&] {
+            bool all = true;
+            for (size_t i = 0; i < kOrigins; ++i) {
+                Origin& origin = origins[i];
+                Try& last = tries[i];
+                if (origin.request != nullptr && origin.idle()) {
+                    const bool won = last.reply == last.compare;
+                    origin.done += won ? 1 : 0;
+                    failed += won ? 0 : 1;
+                    last.compare = won ? last.compare + 1 : last.reply;
+                }
+                if (origin.request == nullptr && origin.done < each) {
+                    last.reply = last.compare + 1;
+                    origin.request =
+                        ucp_atomic_fetch_nb(origin.ep, UCP_ATOMIC_FETCH_OP_CSWAP, last.compare,
+                                            &last.reply, 8, at(8), key, ignore_sent);
+                    EXPECT_TRUE(UCS_PTR_IS_PTR(origin.request));
+                }
+                all = all && origin.request == nullptr && origin.done == each;
+            }
+            return all;
+        },
+        UINT32_MAX));
+    EXPECT_EQ(value<uint64_t>(8), kOrigins * each);
+    EXPECT_GT(failed, 0u) << "they were at it together";
 }
 
 // U14: what comes after a fence is not seen before what came before it.
@@ -338,6 +461,43 @@ TEST_F(UcpRemote, FenceOrdersPutsWithoutWaitingForThem) {
         ASSERT_EQ(memory.substr(64, data.size()), data) << "the flag came first, round " << round;
         ASSERT_EQ(ucp_worker_flush(a.worker), UCS_OK);
     }
+}
+
+// As UCX's own fence test does it; a fence must not hold back the answers to what it waits for.
+TEST_F(UcpRemote, AFenceBetweenAtomicsOnOnesOwnMemoryEnds) {
+    ucp_ep_h self = b.connect(b);
+    for (uint64_t i = 0; i < 20; ++i) {
+        ASSERT_EQ(ucp_atomic_add64(self, 1, at(0), key), UCS_OK);
+        ASSERT_EQ(ucp_worker_fence(b.worker), UCS_OK);
+        uint64_t old = 0;
+        ASSERT_EQ(ucp_atomic_fadd64(self, 0, at(0), key, &old), UCS_OK);
+        ASSERT_EQ(old, i + 1);
+    }
+}
+
+class UcpRemoteNarrow : public UcpRemote {
+  protected:
+    static constexpr uint32_t kOperations = 192;  // the channel's receives need 128
+    UcpRemoteNarrow() : UcpRemote(kOperations) {}
+};
+
+// The core has no room for the operation after the fence: it is still the fenced one when it has.
+TEST_F(UcpRemoteNarrow, AFenceHoldsForAnOperationThatHadToWait) {
+    simulator.faults.reordering = 0.3;
+    simulator.faults.loss = 0.05;
+    const std::string before(70'000, 'a');
+    const std::string after(70'000, 'b');
+    for (int round = 0; round < 5; ++round) {
+        for (uint32_t i = 0; i < kOperations; ++i) {  // the core holds no more
+            ASSERT_FALSE(
+                UCS_STATUS_IS_ERR(ucp_put_nbi(to_b, before.data(), before.size(), at(0), key)));
+        }
+        ASSERT_EQ(ucp_worker_fence(a.worker), UCS_OK);
+        ASSERT_FALSE(UCS_STATUS_IS_ERR(ucp_put_nbi(to_b, after.data(), after.size(), at(0), key)));
+        ASSERT_EQ(ucp_worker_flush(a.worker), UCS_OK);
+        ASSERT_TRUE(memory.substr(0, after.size()) == after) << round;
+    }
+    simulator.faults = {};
 }
 
 TEST_F(UcpRemote, BlockingCallOnADeadPeerReturnsAnError) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "lib/tagwire/address.h"
+#include "lib/ucp/worker.h"
 #include "test/sim/nic.h"
 
 namespace tagwire::test {
@@ -53,7 +54,7 @@ int SimFabric::open_worker(tw_worker_attr attr, tw_worker** worker, tw_address* 
     std::copy(mac.begin(), mac.end(), attr.mac);
     attr.packet_pool = machine->node->pool();
     attr.max_peers = 64;
-    attr.max_operations = max_operations;
+    attr.max_operations = max_operations_;
     attr.peer_timeout_ms = peer_timeout_ms;
     attr.unexpected_bytes = unexpected_bytes;
     attr.random_seed = 1000 + machines_.size();
@@ -102,6 +103,7 @@ UcpPeer::UcpPeer(uint64_t features, size_t request_size) {
 
 void UcpPeer::close() {
     if (worker != nullptr) {
+        EXPECT_EQ(worker->requests().unreleased(), leaks);
         ucp_worker_destroy(worker);
         ucp_cleanup(context);
         worker = nullptr;

@@ -21,7 +21,11 @@ namespace tagwire::test {
 
 class SimFabric final : public ucp::Fabric {
   public:
-    explicit SimFabric(sim::Simulator& simulator) : simulator_(simulator) { ucp::set_fabric(this); }
+    static constexpr uint32_t kOperations = 4096;  // of a worker, unless a test wants fewer
+    SimFabric(sim::Simulator& simulator, uint32_t max_operations)
+        : max_operations_(max_operations), simulator_(simulator) {
+        ucp::set_fabric(this);
+    }
     ~SimFabric() override { ucp::set_fabric(nullptr); }
 
     int open_worker(tw_worker_attr attr, tw_worker** worker, tw_address* address) override;
@@ -30,7 +34,6 @@ class SimFabric final : public ucp::Fabric {
     bool in_real_time() const override { return false; }
 
     uint32_t peer_timeout_ms = 0;
-    uint32_t max_operations = 4096;
     uint64_t unexpected_bytes = 0;
     size_t open_workers() const { return open_; }
     // The machine of the worker that was opened as the n-th stops answering.
@@ -48,6 +51,7 @@ class SimFabric final : public ucp::Fabric {
     static uint16_t tx(void* machine, rte_mbuf** packets, uint16_t count);
     static uint64_t now(void* machine);
 
+    uint32_t max_operations_;
     sim::Simulator& simulator_;
     std::vector<std::unique_ptr<Machine>> machines_;
     size_t open_ = 0;
@@ -67,13 +71,17 @@ struct UcpPeer {
                                      UCP_FEATURE_AM;
     ucp_context_h context = nullptr;
     ucp_worker_h worker = nullptr;
+    size_t leaks = 0;                    // requests that the test does not release
     std::vector<ucs_status_t> failures;  // what the error handler heard
 };
 
 class UcpTest : public testing::Test {
   protected:
+    explicit UcpTest(uint32_t max_operations = SimFabric::kOperations)
+        : fabric(simulator, max_operations) {}
+
     sim::Simulator simulator{sim::seed() + 1};
-    SimFabric fabric{simulator};
+    SimFabric fabric;
 
     // Turns of all workers until `done`, at most so many.
     bool run(const std::function<bool()>& done, unsigned turns = 200'000);
@@ -92,7 +100,7 @@ class UcpTest : public testing::Test {
 // Two peers with an endpoint each way.
 class UcpPair : public UcpTest {
   protected:
-    UcpPair() {
+    explicit UcpPair(uint32_t max_operations = SimFabric::kOperations) : UcpTest(max_operations) {
         peers_ = {&a, &b};
         to_b = a.connect(b);
         to_a = b.connect(a);

@@ -2,6 +2,7 @@
 // Tagged messages (U13): send, receive, probe, cancel, truncation, datatypes.
 #include <numeric>
 
+#include "lib/ucp/worker.h"
 #include "test/ucp/sim_fabric.h"
 
 namespace tagwire::test {
@@ -28,6 +29,18 @@ class UcpTag : public UcpPair {
             return message != nullptr;
         });
         return message;
+    }
+    static uint64_t stat(const UcpPeer& peer, const std::string& name) {
+        std::vector<tw_stat> stats(
+            static_cast<size_t>(tw_worker_stats(peer.worker->core(), nullptr, 0)));
+        tw_worker_stats(peer.worker->core(), stats.data(), static_cast<int>(stats.size()));
+        for (const tw_stat& each : stats) {
+            if (name == each.name) {
+                return each.value;
+            }
+        }
+        ADD_FAILURE() << "there is no count " << name;
+        return 0;
     }
 };
 
@@ -136,21 +149,52 @@ TEST_F(UcpTag, ASynchronousSendEndsOnlyWhenItIsMatched) {
     EXPECT_EQ(wait(request), UCS_OK);
 }
 
-TEST_F(UcpTag, TooLongAMessageIsTruncatedAndTellsItsLength) {
-    send(4, "too long");
-    send(5, "fits");
-    std::string in(3, '\0');
+// A message of one packet, of several, and one that waits for its receive: whether it comes before
+// its receive or after, the buffer stays as it was.
+class UcpTruncation : public UcpTag, public testing::WithParamInterface<size_t> {
+  protected:
+    void check(void* request, const std::string& in) {
+        ASSERT_TRUE(run([&] { return ucp_request_is_completed(request) != 0; }));
+        ucp_tag_recv_info_t info{};
+        EXPECT_EQ(ucp_request_test(request, &info), UCS_ERR_MESSAGE_TRUNCATED);
+        EXPECT_EQ(info.length, GetParam());
+        EXPECT_EQ(info.sender_tag, 4u);
+        EXPECT_TRUE(in == std::string(in.size(), '.'));
+        ucp_request_free(request);
+    }
+    const std::string message_ = bytes(4, GetParam());
+    std::string in_ = std::string(GetParam() - 1, '.');
+};
+
+TEST_P(UcpTruncation, OfAnExpectedMessage) {
     void* request =
-        ucp_tag_recv_nb(a.worker, in.data(), in.size(), kByte, 4, UINT64_MAX, ignore_received);
-    ASSERT_TRUE(run([&] { return ucp_request_is_completed(request) != 0; }));
-    ucp_tag_recv_info_t info{};
-    EXPECT_EQ(ucp_request_test(request, &info), UCS_ERR_MESSAGE_TRUNCATED);
-    EXPECT_EQ(info.length, 8u);
-    ucp_request_free(request);
-    in.resize(4);
-    EXPECT_EQ(receive(5, UINT64_MAX, &in), UCS_OK);
-    EXPECT_EQ(in, "fits");
+        ucp_tag_recv_nb(a.worker, in_.data(), in_.size(), kByte, 4, UINT64_MAX, ignore_received);
+    send(4, message_);
+    send(5, "fits");
+    check(request, in_);
+    in_.resize(4);
+    EXPECT_EQ(receive(5, UINT64_MAX, &in_), UCS_OK);
+    EXPECT_EQ(in_, "fits");
 }
+
+TEST_P(UcpTruncation, OfAnUnexpectedMessage) {
+    send(4, message_);
+    settle(3000);
+    check(ucp_tag_recv_nb(a.worker, in_.data(), in_.size(), kByte, 4, UINT64_MAX, ignore_received),
+          in_);
+}
+
+TEST_P(UcpTruncation, OfATakenMessage) {
+    send(4, message_);
+    ucp_tag_recv_info_t info{};
+    ucp_tag_message_h message = probe(4, UINT64_MAX, 1, &info);
+    ASSERT_NE(message, nullptr);
+    EXPECT_EQ(info.length, GetParam());
+    check(ucp_tag_msg_recv_nb(a.worker, in_.data(), in_.size(), kByte, message, ignore_received),
+          in_);
+}
+
+INSTANTIATE_TEST_SUITE_P(Lengths, UcpTruncation, testing::Values(8, 256, 5000, 60'000, 1'000'000));
 
 // openucx/ucx 1538: a receive of no bytes meets a large message.
 TEST_F(UcpTag, AReceiveOfNothingMeetsALargeMessage) {
@@ -238,12 +282,13 @@ TEST_F(UcpTag, CancelOfAMatchedReceiveLetsItComplete) {
 
 // openucx/ucx 7151: what nobody receives is held within the budget, and nothing is lost.
 TEST_F(UcpTag, AFloodOfUnexpectedMessagesIsHeldBack) {
-    constexpr int kMessages = 20'000;
-    int sent = 0;
-    std::vector<void*> requests;
-    for (; sent < kMessages; ++sent) {
-        void* request =
-            ucp_tag_send_nb(to_a, "x", 1, kByte, static_cast<uint64_t>(sent), ignore_sent);
+    constexpr uint64_t kMessages = 20'000;
+    fabric.unexpected_bytes = 4 << 20;
+    UcpPeer slow;
+    peers_.push_back(&slow);
+    ucp_ep_h to_slow = b.connect(slow);
+    for (uint64_t sent = 0; sent < kMessages; ++sent) {
+        void* request = ucp_tag_send_nb(to_slow, "x", 1, kByte, sent, ignore_sent);
         ASSERT_FALSE(UCS_PTR_IS_ERR(request));
         if (UCS_PTR_IS_PTR(request)) {
             ucp_request_free(request);
@@ -252,14 +297,17 @@ TEST_F(UcpTag, AFloodOfUnexpectedMessagesIsHeldBack) {
             ucp_worker_progress(b.worker);
         }
     }
-    for (int i = 0; i < kMessages; ++i) {
+    settle(3000);
+    EXPECT_GT(stat(slow, "held_units_peak"), 100u);
+    EXPECT_LT(stat(slow, "held_units_peak"), kMessages / 4) << "the rest waits at its sender";
+    for (uint64_t i = 0; i < kMessages; ++i) {
         char in = 0;
-        ASSERT_EQ(wait(ucp_tag_recv_nb(a.worker, &in, 1, kByte, static_cast<uint64_t>(i),
-                                       UINT64_MAX, ignore_received)),
+        ASSERT_EQ(wait(ucp_tag_recv_nb(slow.worker, &in, 1, kByte, i, UINT64_MAX, ignore_received)),
                   UCS_OK)
             << i;
         ASSERT_EQ(in, 'x');
     }
+    peers_.pop_back();
 }
 
 TEST_F(UcpTag, IovDatatypeGathersAndScatters) {
