@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Aliases (fi_ep_alias): one more handle on an endpoint, whose calls without a flags argument have
-// flags of its own. Each of them is the endpoint's call that takes a message and flags.
+// Handles whose calls without a flags argument have flags of their own: aliases (fi_ep_alias), and
+// others that share a core endpoint. Each of these calls is the one that takes a message and flags.
 #include <rdma/fi_errno.h>
 
 #include <new>
@@ -11,16 +11,11 @@
 namespace tagwire::fi {
 namespace {
 
-struct Alias : Endpoint {
-    uint64_t transmit_flags;
-    uint64_t receive_flags;
-};
-
 uint64_t transmit_flags(fid_ep* ep) {
-    return object_of<Alias>(ep).transmit_flags;
+    return object_of<Endpoint>(ep).transmit_flags;
 }
 uint64_t receive_flags(fid_ep* ep) {
-    return object_of<Alias>(ep).receive_flags;
+    return object_of<Endpoint>(ep).receive_flags;
 }
 
 iovec whole(const void* buffer, size_t length) {
@@ -111,8 +106,7 @@ namespace remote {
 using Call = ssize_t (*)(fid_ep*, const fi_msg_rma*, uint64_t);
 
 ssize_t post(fid_ep* ep, Call call, const iovec* iov, size_t count, fi_addr_t peer,
-             uint64_t address, uint64_t key, void* context, uint64_t data = 0,
-             uint64_t more_flags = 0) {
+             uint64_t address, uint64_t key, void* context, uint64_t flags, uint64_t data = 0) {
     fi_rma_iov region{.addr = address, .len = 0, .key = key};
     for (size_t i = 0; i < count; ++i) {
         region.len += iov[i].iov_len;
@@ -125,12 +119,14 @@ ssize_t post(fid_ep* ep, Call call, const iovec* iov, size_t count, fi_addr_t pe
                          .rma_iov_count = 1,
                          .context = context,
                          .data = data};
-    return call(ep, &msg, transmit_flags(ep) | more_flags);
+    return call(ep, &msg, flags);
 }
 
 ssize_t readv(fid_ep* ep, const iovec* iov, void**, size_t count, fi_addr_t source,
               uint64_t address, uint64_t key, void* context) {
-    return post(ep, rma_ops.readmsg, iov, count, source, address, key, context);
+    // These mean nothing for a read.
+    const uint64_t flags = transmit_flags(ep) & ~(FI_INJECT | FI_MATCH_COMPLETE);
+    return post(ep, rma_ops.readmsg, iov, count, source, address, key, context, flags);
 }
 ssize_t read(fid_ep* ep, void* buffer, size_t length, void*, fi_addr_t source, uint64_t address,
              uint64_t key, void* context) {
@@ -139,7 +135,7 @@ ssize_t read(fid_ep* ep, void* buffer, size_t length, void*, fi_addr_t source, u
 }
 ssize_t writev(fid_ep* ep, const iovec* iov, void**, size_t count, fi_addr_t dest, uint64_t address,
                uint64_t key, void* context) {
-    return post(ep, rma_ops.writemsg, iov, count, dest, address, key, context);
+    return post(ep, rma_ops.writemsg, iov, count, dest, address, key, context, transmit_flags(ep));
 }
 ssize_t write(fid_ep* ep, const void* buffer, size_t length, void*, fi_addr_t dest,
               uint64_t address, uint64_t key, void* context) {
@@ -149,8 +145,8 @@ ssize_t write(fid_ep* ep, const void* buffer, size_t length, void*, fi_addr_t de
 ssize_t writedata(fid_ep* ep, const void* buffer, size_t length, void*, uint64_t data,
                   fi_addr_t dest, uint64_t address, uint64_t key, void* context) {
     const iovec iov = whole(buffer, length);
-    return post(ep, rma_ops.writemsg, &iov, 1, dest, address, key, context, data,
-                FI_REMOTE_CQ_DATA);
+    return post(ep, rma_ops.writemsg, &iov, 1, dest, address, key, context,
+                transmit_flags(ep) | FI_REMOTE_CQ_DATA, data);
 }
 
 }  // namespace remote
@@ -245,7 +241,7 @@ Operations* replaced(const Operations& base, Replace replace) {
 }
 
 int close_alias(fid* handle) {
-    auto& alias = object_of<Alias>(handle);
+    auto& alias = object_of<Endpoint>(handle);
     {
         const Guard guard(*alias.domain);
         if (const int result = alias.leave(); result != 0) {
@@ -259,19 +255,51 @@ int close_alias(fid* handle) {
 
 }  // namespace
 
+void use_flags(Endpoint& ep, uint64_t transmit, uint64_t receive) {
+    ep.transmit_flags = transmit;
+    ep.receive_flags = receive;
+    ep.fid.msg = replaced(message_ops, [](fi_ops_msg& operations) {
+        operations.recv = message::recv;
+        operations.recvv = message::recvv;
+        operations.send = message::send;
+        operations.sendv = message::sendv;
+        operations.senddata = message::senddata;
+    });
+    ep.fid.tagged = replaced(tagged_ops, [](fi_ops_tagged& operations) {
+        operations.recv = tagged::recv;
+        operations.recvv = tagged::recvv;
+        operations.send = tagged::send;
+        operations.sendv = tagged::sendv;
+        operations.senddata = tagged::senddata;
+    });
+    ep.fid.rma = replaced(rma_ops, [](fi_ops_rma& operations) {
+        operations.read = remote::read;
+        operations.readv = remote::readv;
+        operations.write = remote::write;
+        operations.writev = remote::writev;
+        operations.writedata = remote::writedata;
+    });
+    ep.fid.atomic = replaced(atomic_ops, [](fi_ops_atomic& operations) {
+        operations.write = atomic::write;
+        operations.writev = atomic::writev;
+        operations.readwrite = atomic::readwrite;
+        operations.readwritev = atomic::readwritev;
+        operations.compwrite = atomic::compwrite;
+        operations.compwritev = atomic::compwritev;
+    });
+}
+
 int open_alias(Endpoint& ep, const struct fi_alias& wanted) {
     const uint64_t direction = wanted.flags & (FI_TRANSMIT | FI_RECV);
     if (wanted.fid == nullptr || ep.core == nullptr || ep.fid.fid.fclass != FI_CLASS_EP ||
         (direction != FI_TRANSMIT && direction != FI_RECV)) {
         return -FI_EINVAL;
     }
-    auto* alias = new (std::nothrow) Alias{};
+    auto* alias = new (std::nothrow) Endpoint{};
     if (alias == nullptr) {
         return -FI_ENOMEM;
     }
     const uint64_t flags = wanted.flags & ~direction;
-    alias->transmit_flags = direction == FI_TRANSMIT ? flags : FI_COMPLETION;
-    alias->receive_flags = direction == FI_RECV ? flags : FI_COMPLETION;
     alias->domain = ep.domain;
     alias->av = ep.av;
     alias->address_format = ep.address_format;
@@ -282,35 +310,8 @@ int open_alias(Endpoint& ep, const struct fi_alias& wanted) {
     fill_operations(*alias, ep.fid.fid.fclass, ep.fid.fid.context);
     alias->fid.fid.ops =
         replaced(*ep.fid.fid.ops, [](fi_ops& operations) { operations.close = close_alias; });
-    alias->fid.msg = replaced(message_ops, [](fi_ops_msg& operations) {
-        operations.recv = message::recv;
-        operations.recvv = message::recvv;
-        operations.send = message::send;
-        operations.sendv = message::sendv;
-        operations.senddata = message::senddata;
-    });
-    alias->fid.tagged = replaced(tagged_ops, [](fi_ops_tagged& operations) {
-        operations.recv = tagged::recv;
-        operations.recvv = tagged::recvv;
-        operations.send = tagged::send;
-        operations.sendv = tagged::sendv;
-        operations.senddata = tagged::senddata;
-    });
-    alias->fid.rma = replaced(rma_ops, [](fi_ops_rma& operations) {
-        operations.read = remote::read;
-        operations.readv = remote::readv;
-        operations.write = remote::write;
-        operations.writev = remote::writev;
-        operations.writedata = remote::writedata;
-    });
-    alias->fid.atomic = replaced(atomic_ops, [](fi_ops_atomic& operations) {
-        operations.write = atomic::write;
-        operations.writev = atomic::writev;
-        operations.readwrite = atomic::readwrite;
-        operations.readwritev = atomic::readwritev;
-        operations.compwrite = atomic::compwrite;
-        operations.compwritev = atomic::compwritev;
-    });
+    use_flags(*alias, direction == FI_TRANSMIT ? flags : FI_COMPLETION,
+              direction == FI_RECV ? flags : FI_COMPLETION);
     ++alias->domain->children;
     *wanted.fid = &alias->fid.fid;
     return 0;

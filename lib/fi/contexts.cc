@@ -35,7 +35,7 @@ struct Index {
 struct ScalableEndpoint {
     fid_ep fid;
     Domain* domain;
-    Endpoint masks;      // which its contexts resemble
+    Endpoint defaults;   // which its contexts resemble
     tw_address address;  // of the first index
     AddressVector* av = nullptr;
     std::vector<Index> indexes;
@@ -114,8 +114,10 @@ int open_core(ScalableEndpoint& sep, size_t index) {
     return 0;
 }
 
-int open_context(fid_ep* handle, int index, unsigned side, size_t fclass, fid_ep** opened,
-                 void* user_context) {
+// With `flags` of calls that have no flags argument: the core endpoint, which both sides share and
+// which is there before them, has none.
+int open_context(fid_ep* handle, int index, unsigned side, size_t fclass, uint64_t flags,
+                 fid_ep** opened, void* user_context) {
     auto& sep = object_of<ScalableEndpoint>(handle);
     if (index < 0 || static_cast<size_t>(index) >= sep.indexes.size()) {
         return -FI_EINVAL;
@@ -133,10 +135,13 @@ int open_context(fid_ep* handle, int index, unsigned side, size_t fclass, fid_ep
     }
     fill_operations(*context, fclass, user_context);
     context->fid.fid.ops = &context_fid_ops;
+    if (flags != 0) {
+        use_flags(*context, side == kTransmit ? flags : 0, side == kReceive ? flags : 0);
+    }
     context->domain = sep.domain;
-    context->address_format = sep.masks.address_format;
-    context->source_mask = sep.masks.source_mask;
-    context->tagged_source_mask = sep.masks.tagged_source_mask;
+    context->address_format = sep.defaults.address_format;
+    context->source_mask = sep.defaults.source_mask;
+    context->tagged_source_mask = sep.defaults.tagged_source_mask;
     context->parent = &sep;
     context->index = static_cast<size_t>(index);
     context->side = side;
@@ -153,7 +158,10 @@ int open_transmit_context(fid_ep* handle, int index, fi_tx_attr* attr, fid_ep** 
     if (attr != nullptr && check_transmit(*attr) != 0) {
         return -FI_EINVAL;
     }
-    return open_context(handle, index, kTransmit, FI_CLASS_TX_CTX, opened, context);
+    const uint64_t flags = attr != nullptr
+                               ? attr->op_flags
+                               : object_of<ScalableEndpoint>(handle).defaults.transmit_flags;
+    return open_context(handle, index, kTransmit, FI_CLASS_TX_CTX, flags, opened, context);
 }
 
 int open_receive_context(fid_ep* handle, int index, fi_rx_attr* attr, fid_ep** opened,
@@ -161,7 +169,10 @@ int open_receive_context(fid_ep* handle, int index, fi_rx_attr* attr, fid_ep** o
     if (attr != nullptr && check_receive(*attr) != 0) {
         return -FI_EINVAL;
     }
-    return open_context(handle, index, kReceive, FI_CLASS_RX_CTX, opened, context);
+    const uint64_t flags = attr != nullptr
+                               ? attr->op_flags
+                               : object_of<ScalableEndpoint>(handle).defaults.receive_flags;
+    return open_context(handle, index, kReceive, FI_CLASS_RX_CTX, flags, opened, context);
 }
 
 int bind_scalable(fid* handle, fid* other, uint64_t) {
@@ -190,8 +201,7 @@ int control_scalable(fid* handle, int command, void*) {
     }
     const Guard guard(*sep.domain);
     for (Index& index : sep.indexes) {
-        if (const int result =
-                index.opened != 0 ? enable_context(index, index.opened) : 0;
+        if (const int result = index.opened != 0 ? enable_context(index, index.opened) : 0;
             result != 0) {
             return result;
         }
@@ -221,7 +231,7 @@ int close_scalable(fid* handle) {
 // The first context's address; the others' numbers follow it.
 int name_of_scalable(fid_t handle, void* data, size_t* length) {
     const auto& sep = object_of<ScalableEndpoint>(handle);
-    return give_name(sep.address, sep.masks.address_format, data, length);
+    return give_name(sep.address, sep.defaults.address_format, data, length);
 }
 
 fi_ops scalable_fid_ops = {
@@ -310,7 +320,9 @@ int open_run(const fi_info& info, size_t count, ScalableEndpoint* sep) {
 
 int open_scalable_endpoint(fid_domain* handle, fi_info* info, fid_ep** opened, void* context) {
     auto& domain = object_of<Domain>(handle);
-    if (info == nullptr || info->ep_attr == nullptr) {
+    if (info == nullptr || info->ep_attr == nullptr ||
+        (info->tx_attr != nullptr && check_transmit(*info->tx_attr) != 0) ||
+        (info->rx_attr != nullptr && check_receive(*info->rx_attr) != 0)) {
         return -FI_EINVAL;
     }
     const size_t count =
@@ -329,8 +341,10 @@ int open_scalable_endpoint(fid_domain* handle, fi_info* info, fid_ep** opened, v
     sep->fid.fid.ops = &scalable_fid_ops;
     sep->fid.ops = &scalable_ops;
     sep->fid.cm = &scalable_connection_ops;
-    sep->masks.set_source_masks(info, info->rx_attr);
-    sep->masks.address_format = info->addr_format;
+    sep->defaults.set_source_masks(info, info->rx_attr);
+    sep->defaults.address_format = info->addr_format;
+    sep->defaults.transmit_flags = info->tx_attr != nullptr ? info->tx_attr->op_flags : 0;
+    sep->defaults.receive_flags = info->rx_attr != nullptr ? info->rx_attr->op_flags : 0;
     ++domain.children;
     *opened = &sep.release()->fid;
     return 0;

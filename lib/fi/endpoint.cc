@@ -434,7 +434,11 @@ int open_endpoint(fid_domain* handle, fi_info* info, fid_ep** opened, void* cont
         return -FI_ENOMEM;
     }
     const Guard guard(domain);
-    if (info->ep_attr != nullptr && info->ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT) {
+    const bool shares = info->ep_attr != nullptr && info->ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT;
+    if (shares && info->tx_attr != nullptr && check_transmit(*info->tx_attr) != 0) {
+        return -FI_EINVAL;
+    }
+    if (shares) {
         ep->waits_for_receive_context = true;
     } else {
         std::shared_ptr<CoreEndpoint> core;
@@ -450,6 +454,10 @@ int open_endpoint(fid_domain* handle, fi_info* info, fid_ep** opened, void* cont
     ep->set_source_masks(info, info->rx_attr);
     ep->domain = &domain;
     fill_operations(*ep, FI_CLASS_EP, context);
+    if (shares && info->tx_attr != nullptr && info->tx_attr->op_flags != 0) {
+        // The core endpoint is the receive context's, with whose handle one receives.
+        use_flags(*ep, info->tx_attr->op_flags, FI_COMPLETION);
+    }
     ++domain.children;
     *opened = &ep.release()->fid;
     return 0;

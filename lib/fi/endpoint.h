@@ -71,6 +71,9 @@ struct Endpoint {
     // capability of their own as well.
     uint64_t source_mask = 0;
     uint64_t tagged_source_mask = 0;
+    // Of calls without a flags argument, if they are not the core endpoint's: see use_flags.
+    uint64_t transmit_flags = 0;
+    uint64_t receive_flags = 0;
     bool waits_for_receive_context = false;
     bool connected = false;    // FI_EP_MSG
     bool established = false;  // FI_CONNECTED was announced
@@ -112,7 +115,10 @@ void fill_operations(Endpoint& ep, size_t fclass, void* context);
 int open_core_endpoint(Domain& domain, const fi_info* info, const fi_tx_attr* tx,
                        const fi_rx_attr* rx, uint16_t number, std::shared_ptr<CoreEndpoint>* core);
 
-// alias.cc; under the domain's lock.
+// alias.cc
+// Gives the handle calls that have these flags in place of its core endpoint's.
+void use_flags(Endpoint& ep, uint64_t transmit, uint64_t receive);
+// Under the domain's lock.
 int open_alias(Endpoint& ep, const struct fi_alias& wanted);
 
 }  // namespace tagwire::fi

@@ -17,7 +17,7 @@ if "$mpirun" --version | grep -q 'Open MPI'; then
     options=(--allow-run-as-root --oversubscribe --mca pml cm --mca mtl ofi --mca btl self,vader,tcp
              --mca mtl_ofi_provider_include tagwire --mca mpi_yield_when_idle 1)
 else
-    export FI_PROVIDER=tagwire MPIR_CVAR_NOLOCAL=1 MPIR_CVAR_CH4_OFI_ENABLE_SCALABLE_ENDPOINTS=0
+    export FI_PROVIDER=tagwire MPIR_CVAR_NOLOCAL=1
     options=()
 fi
 # Shared memory and hugepages that no process has: others on this machine may come and go.

@@ -35,7 +35,7 @@ if "$mpirun" --version | grep -q 'Open MPI'; then
 else
     # Hydra speaks with its ranks over descriptors that they inherit. Without NOLOCAL they meet in
     # MPICH's shared memory, since both have the host's name.
-    start=(env FI_PROVIDER=tagwire MPIR_CVAR_NOLOCAL=1 MPIR_CVAR_CH4_OFI_ENABLE_SCALABLE_ENDPOINTS=0 "$mpirun")
+    start=(env FI_PROVIDER=tagwire MPIR_CVAR_NOLOCAL=1 "$mpirun")
 fi
 timeout "${MPI_LIMIT:-300}" "${start[@]}" \
     -n 1 ip netns exec "$a" env TAGWIRE_WIRE=netdev:tw0 "$work/mpi_test" ${MPI_LARGEST:-} : \

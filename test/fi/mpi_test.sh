@@ -20,7 +20,7 @@ if "$mpirun" --version | grep -q 'Open MPI'; then
              --mca mtl_ofi_provider_include tagwire --mca mpi_yield_when_idle 1)
 else
     # Without NOLOCAL ranks of one host meet in MPICH's shared memory.
-    export FI_PROVIDER=tagwire MPIR_CVAR_NOLOCAL=1 MPIR_CVAR_CH4_OFI_ENABLE_SCALABLE_ENDPOINTS=0
+    export FI_PROVIDER=tagwire MPIR_CVAR_NOLOCAL=1
 fi
 for ranks in ${*:-2 4}; do
     timeout "${MPI_LIMIT:-300}" "$mpirun" "${options[@]}" -n "$ranks" "$work/mpi_test" ${MPI_LARGEST:-}
