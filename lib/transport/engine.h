@@ -266,7 +266,7 @@ class Engine final : public Transport {
     Step transmit_operations(Session& s) noexcept;
     static uint32_t delivered_in_a_row(const IncomingMessage& first) noexcept;
     Step transmit_eager_part(Session& s, SendOperation& operation) noexcept;
-    bool needs_announcement(const Session& s, uint32_t end) const noexcept;
+    static bool needs_announcement(Session& s, uint32_t end) noexcept;
     Step transmit_transfer(Session& s) noexcept;
     bool transmit_fragment(Session& s, SendOperation& operation, uint32_t end) noexcept;
     bool emit_new(Session& s, const TxSlot& packet, bool lent = false) noexcept;

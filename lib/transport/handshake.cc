@@ -51,7 +51,7 @@ void Engine::reset_streams(Session& s) noexcept {
     s.next_psn = s.una = kPsnBase + s.local_first_psn;
     s.next_message_id = s.local_first_psn;  // so that tests of one wrap see both
     s.in_flight = s.lost = 0;
-    s.eager_sent = s.eager_credit = 0;
+    s.eager_sent = s.eager_credit = s.most_credit = 0;
     s.eager_received = s.eager_allowed = 0;
     s.receives = 0;
     s.assembling = nullptr;

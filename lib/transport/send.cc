@@ -369,12 +369,17 @@ Engine::Step Engine::transmit_operations(Session& s) noexcept {
     return Step::kSent;
 }
 
-// More than half of the credit would go into one message.
-bool Engine::needs_announcement(const Session& s, uint32_t end) const noexcept {
+// Its eager part would leave no credit for another like it, or not the quarter of the most credit
+// that there was. That quarter is for the beginnings of later messages: a program may post no
+// receive before the last of them is there, and then nothing that is held here gives credit back.
+bool Engine::needs_announcement(Session& s, uint32_t end) noexcept {
     const uint32_t first = s.payload_room - static_cast<uint32_t>(sizeof(wire::FirstHeader));
     const uint32_t each = s.payload_room - static_cast<uint32_t>(sizeof(wire::FragmentHeader));
     const uint32_t fragments = end <= first ? 0 : (end - first + each - 1) / each;
-    return fragments != 0 && 2 * (fragments + 1) > s.eager_credit - s.eager_sent;
+    const uint32_t credit = s.eager_credit - s.eager_sent;
+    s.most_credit = std::max(s.most_credit, credit);
+    const uint32_t units = fragments + 1;
+    return fragments != 0 && units + std::max(units, s.most_credit / 4) > credit;
 }
 
 // One packet of a message that is no record, of its part that may be sent before it is accepted.

@@ -140,6 +140,7 @@ struct alignas(64) Session {
     bool retiring;          // in the list of those that may be forgotten
     uint64_t quiet_ns;      // then nothing was left of it; 0: something is
     uint32_t users;         // that hold its PeerId; its own session does not count
+    uint32_t most_credit;   // that a long message found left
 
     TxSlot& slot(uint64_t psn) noexcept { return slots[psn & slot_mask]; }
     // Units held by messages that nobody accepted.

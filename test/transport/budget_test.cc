@@ -82,6 +82,33 @@ TEST_F(Budget, used_up_does_not_stop_a_message_that_was_accepted) {
     EXPECT_EQ(b.received[0].buffer, large.payload);
 }
 
+// A program that posts its receives in the reverse order waits for the last message first, and
+// until that is there nothing that is held gives credit back.
+TEST_F(Budget, of_long_messages_shows_the_last_one_before_any_is_taken) {
+    constexpr uint32_t kMessages = 400;
+    constexpr uint32_t kLength = 60'000;  // 41 packets; 4096 units would hold 100 of them
+    const PeerId c_to_a = c.peer(a);
+    const PeerId a_to_c = a.peer(c);
+    a.accept_at_once = c.accept_at_once = false;
+    for (uint64_t tag = 0; tag < kMessages; ++tag) {
+        a.send(a_to_c, tag, kLength);
+        c.send(c_to_a, tag, kLength);
+    }
+
+    ASSERT_TRUE(
+        run([&] { return a.received.size() == kMessages && c.received.size() == kMessages; }));
+
+    for (size_t i = kMessages; i-- > 0;) {
+        a.accept(a.received[i]);
+        c.accept(c.received[i]);
+        ASSERT_TRUE(run([&] { return a.received[i].ended == 1 && c.received[i].ended == 1; })) << i;
+        EXPECT_EQ(a.received[i].buffer, c.sent[i].payload);
+        EXPECT_EQ(c.received[i].buffer, a.sent[i].payload);
+    }
+    EXPECT_TRUE(run([&] { return a.sends_pending() + c.sends_pending() == 0; }));
+    EXPECT_EQ(a.count(Counter::drop_over_budget) + c.count(Counter::drop_over_budget), 0u);
+}
+
 TEST_F(Budget, leaves_two_thirds_of_the_receive_pool_to_the_ring) {
     b.stop();
     b.config.max_incoming_messages = 60'000;
