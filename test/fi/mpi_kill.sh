@@ -25,7 +25,10 @@ left_behind() {
     local file
     for file in /dev/shm/softcx-* /dev/hugepages/*; do
         [ -e "$file" ] || continue
-        grep -qsF "$file" /proc/[0-9]*/maps || echo "$file"
+        # Mapped, or, the folder that stands for sysfs, open.
+        grep -qsF "$file" /proc/[0-9]*/maps && continue
+        [ -n "$(find /proc/[0-9]*/fd -lname "$file*" -print -quit 2>/dev/null)" ] && continue
+        [ ! -e "$file" ] || echo "$file"
     done
 }
 left_behind >"$work/before"
@@ -48,7 +51,8 @@ wait "$launcher" || status=$?
 took=$((($(date +%s%N) - start) / 1000000))
 left=$(pgrep -f "^$work/mpi_test" || true)
 # What killed processes left in /dev/shm the next one that uses the software card removes.
-"$mpirun" "${options[@]}" -n 1 "$work/mpi_test" 1 >"$work/next" 2>&1 || { cat "$work/next"; exit 1; }
+timeout -k 5 "$limit" "$mpirun" "${options[@]}" -n 2 "$work/mpi_test" 1 >"$work/next" 2>&1 ||
+    { cat "$work/next"; echo "the next program ended with an error, or not within $limit s" >&2; exit 1; }
 left_behind >"$work/after"
 [ -z "$left" ] || { echo "still there: $left" >&2; kill -9 $left; exit 1; }
 if [ "$status" = 0 ] || [ "$took" -gt $((limit * 1000)) ]; then
