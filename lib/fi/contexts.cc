@@ -52,9 +52,11 @@ struct Context : Endpoint {
 constexpr unsigned kTransmit = 1;
 constexpr unsigned kReceive = 2;
 
-// A core endpoint has both directions: it starts when both are ready.
+// A core endpoint has both directions: it starts when both are ready, or at the first operation of
+// one, from when on it takes no more queues.
 int enable_context(Index& index, unsigned sides) {
     index.enabled |= sides;
+    index.core->half_enabled = true;
     return index.enabled == (kTransmit | kReceive) ? index.core->enable() : 0;
 }
 

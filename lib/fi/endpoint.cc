@@ -302,6 +302,15 @@ int CoreEndpoint::renew() {
     return 0;
 }
 
+bool Endpoint::mend(int result) {
+    if (core == nullptr) {
+        return false;
+    }
+    return (result == -FI_EINVAL && core->av != nullptr && core->av->catch_up()) ||
+           (result == -FI_EOPBADSTATE && core->half_enabled && !core->enabled &&
+            core->enable() == 0);
+}
+
 int Endpoint::leave() {
     if (core == nullptr) {
         return 0;

@@ -51,6 +51,7 @@ struct CoreEndpoint {
     CompletionQueue* receive_queue = nullptr;
     std::array<Counter*, 6> counters{};  // by kind, see counter_of
     bool enabled = false;
+    bool half_enabled = false;   // one of a scalable endpoint's two contexts is
     Endpoint* shared = nullptr;  // the shared receive context
     unsigned users = 0;          // its endpoints
     uint64_t receive_flags = 0;  // the core's, of calls without flags
@@ -92,6 +93,10 @@ struct Endpoint {
         return address < kPlainAddresses || address == FI_ADDR_UNSPEC ? address
                                                                       : core->context_of(address);
     }
+    // Whether an operation that failed may succeed when it is called again: catches up with
+    // addresses that another process has inserted, and starts a context whose other half nobody
+    // opens.
+    bool mend(int result);
     void use(std::shared_ptr<CoreEndpoint> shared) {
         core = std::move(shared);
         ep = core->ep;

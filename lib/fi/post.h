@@ -2,6 +2,8 @@
 // How an operation is given to the core: under the lock, and what goes out leaves soon.
 #pragma once
 
+#include <rdma/fi_errno.h>
+
 #include "lib/fi/endpoint.h"
 #include "lib/fi/object.h"
 
@@ -13,9 +15,8 @@ template <class Call>
     auto& ep = object_of<Endpoint>(handle);
     const Guard guard(*ep.domain);
     int result = call(ep);
-    if (result == -EINVAL && ep.core != nullptr && ep.core->av != nullptr &&
-        ep.core->av->catch_up()) [[unlikely]] {
-        result = call(ep);  // an address that another process has inserted
+    if (result < 0 && result != -EAGAIN && ep.mend(result)) [[unlikely]] {
+        result = call(ep);
     }
     if (result == 0) [[likely]] {
         if (!more) {
@@ -31,7 +32,10 @@ template <class Call>
 [[gnu::always_inline]] inline ssize_t receive(fid_ep* handle, Call call) {
     auto& ep = object_of<Endpoint>(handle);
     const Guard guard(*ep.domain);
-    const int result = call(ep);
+    int result = call(ep);
+    if (result == -FI_EOPBADSTATE && ep.mend(result)) [[unlikely]] {
+        result = call(ep);
+    }
     if (result == -EAGAIN) [[unlikely]] {
         ep.domain->progress();
     }

@@ -292,6 +292,47 @@ TEST_F(Scalable, ThePlainAddressIsThatOfTheFirstContext) {
     EXPECT_EQ(source, fi_rx_addr(b_to_a, 0, kContextBits));
 }
 
+// As MPICH's windows do: an index of which only one context is ever opened.
+TEST_F(Scalable, AContextWorksWithoutTheOtherOneOfItsIndex) {
+    open_contexts(FI_COMPLETION, FI_COMPLETION);
+    const Info scalable(fi_dupinfo(info.get()));
+    scalable->ep_attr->tx_ctx_cnt = 2;
+    scalable->tx_attr->op_flags = FI_COMPLETION;
+    fid_ep* sep = nullptr;
+    fid_ep* tx = nullptr;
+    fid_ep* rx = nullptr;
+    require(fi_scalable_ep(left->domain, scalable.get(), &sep, nullptr), "fi_scalable_ep");
+    require(fi_scalable_ep_bind(sep, &a->av->fid, 0), "bind av");
+    require(fi_tx_context(sep, 1, nullptr, &tx, nullptr), "fi_tx_context");
+    EXPECT_EQ(fi_send(tx, "early", 6, nullptr, a_to_b, nullptr), -FI_EOPBADSTATE)
+        << "it is not enabled";
+    require(fi_ep_bind(tx, &a->cq[0]->fid, FI_TRANSMIT | FI_SELECTIVE_COMPLETION), "bind cq");
+    require(fi_enable(tx), "fi_enable");
+    char room[8] = {};
+    require(fi_recv(b->rx[0], room, sizeof(room), nullptr, FI_ADDR_UNSPEC, room), "fi_recv");
+    require(fi_send(tx, "alone", 6, nullptr, a_to_b, tx), "fi_send");
+    EXPECT_EQ(next(a->cq[0]).op_context, tx);
+    EXPECT_EQ(next(b->cq[0]).op_context, room);
+    EXPECT_STREQ(room, "alone");
+
+    require(fi_rx_context(sep, 0, nullptr, &rx, nullptr), "fi_rx_context");
+    require(fi_ep_bind(rx, &a->cq[0]->fid, FI_RECV), "bind cq");
+    require(fi_enable(rx), "fi_enable");
+    require(fi_recv(rx, room, sizeof(room), nullptr, FI_ADDR_UNSPEC, room), "fi_recv");
+    char name[64];
+    size_t length = sizeof(name);
+    require(fi_getname(&sep->fid, name, &length), "fi_getname");
+    fi_addr_t to_receiver = FI_ADDR_UNSPEC;
+    ASSERT_EQ(fi_av_insert(b->av, name, 1, &to_receiver, 0, nullptr), 1);
+    require(fi_send(b->tx[0], "back", 5, nullptr, to_receiver, nullptr), "fi_send");
+    EXPECT_EQ(next(a->cq[0]).op_context, room);
+    EXPECT_STREQ(room, "back");
+    EXPECT_EQ(next(b->cq[0]).flags, FI_SEND | FI_MSG);
+    EXPECT_EQ(fi_close(&tx->fid), 0);
+    EXPECT_EQ(fi_close(&rx->fid), 0);
+    EXPECT_EQ(fi_close(&sep->fid), 0);
+}
+
 // Endpoints on one receive context share its core endpoint, and not their transmit flags.
 TEST_F(Scalable, EndpointsOnASharedReceiveContextSendWithFlagsOfTheirOwn) {
     fid_ep* srx = nullptr;
