@@ -19,19 +19,20 @@
 namespace tagwire::fi {
 namespace {
 
-// `key`: of fi_av_insert_auth_key, or FI_ADDR_NOTAVAIL.
-int insert_one(AddressVector& av, const tw_address& address, fi_addr_t key, fi_addr_t* index) {
+// `key`: of fi_av_insert_auth_key, or nullptr.
+int insert_one(AddressVector& av, const tw_address& address, const fi_addr_t* key,
+               fi_addr_t* index) {
     int result = address.udp_port != 0 ? 0 : -FI_EINVAL;
     if (result == 0) {
         tw_addr inserted = TW_ADDR_UNSPEC;
-        if (key == FI_ADDR_NOTAVAIL) {
+        if (key == nullptr) {
             result = tw_av_insert(av.av, &address, &inserted);
+        } else if (const auto found = av.keys.find(*key); found == av.keys.end()) {
+            result = -FI_EINVAL;
         } else {
-            result = av.keys.contains(key)
-                         ? tw_av_insert_with_key(av.av, &address, key - kKeyAddresses, &inserted)
-                         : -FI_EINVAL;
+            result = tw_av_insert_with_key(av.av, &address, *key - kKeyAddresses, &inserted);
             if (result == 0) {
-                av.key_of[inserted] = key;
+                av.key_of[inserted] = found->second;
             }
         }
         *index = result == 0 ? inserted : FI_ADDR_NOTAVAIL;
@@ -63,8 +64,8 @@ int insert_all(AddressVector& av, size_t count, fi_addr_t* indexes, uint64_t fla
         fi_addr_t index = FI_ADDR_NOTAVAIL;
         int result = address_of(i, &address);
         if (result == 0) {
-            const bool with_key = (flags & kAuthKey) != 0 && indexes != nullptr;
-            result = insert_one(av, address, with_key ? indexes[i] : FI_ADDR_NOTAVAIL, &index);
+            result =
+                insert_one(av, address, (flags & kAuthKey) != 0 ? &indexes[i] : nullptr, &index);
         }
         inserted += result == 0 ? 1 : 0;
         if (indexes != nullptr) {
@@ -84,10 +85,15 @@ int insert_all(AddressVector& av, size_t count, fi_addr_t* indexes, uint64_t fla
     return static_cast<int>(inserted);
 }
 
+// With FI_AUTH_KEY the indexes are also where each key is named.
+bool can_insert(uint64_t flags, const fi_addr_t* indexes) {
+    return (flags & ~(FI_MORE | FI_SYNC_ERR | kAuthKey)) == 0 &&
+           ((flags & kAuthKey) == 0 || indexes != nullptr);
+}
+
 int insert(fid_av* handle, const void* addresses, size_t count, fi_addr_t* indexes, uint64_t flags,
            void* context) {
-    if ((flags & ~(FI_MORE | FI_SYNC_ERR | kAuthKey)) != 0 ||
-        ((flags & kAuthKey) != 0 && indexes == nullptr) || (addresses == nullptr && count > 0)) {
+    if (!can_insert(flags, indexes) || (addresses == nullptr && count > 0)) {
         return -FI_EINVAL;
     }
     auto& av = object_of<AddressVector>(handle);
@@ -100,7 +106,7 @@ int insert(fid_av* handle, const void* addresses, size_t count, fi_addr_t* index
 
 int insert_service(fid_av* handle, const char* node, const char* service, fi_addr_t* index,
                    uint64_t flags, void* context) {
-    if (node == nullptr || service == nullptr || (flags & ~(FI_MORE | FI_SYNC_ERR)) != 0) {
+    if (node == nullptr || service == nullptr || !can_insert(flags, index)) {
         return -FI_EINVAL;
     }
     return insert_all(
@@ -111,8 +117,7 @@ int insert_service(fid_av* handle, const char* node, const char* service, fi_add
 // node, node + 1 ... with service, service + 1 ... each.
 int insert_range(fid_av* handle, const char* node, size_t nodes, const char* service,
                  size_t services, fi_addr_t* indexes, uint64_t flags, void* context) {
-    if (node == nullptr || service == nullptr || services == 0 ||
-        (flags & ~(FI_MORE | FI_SYNC_ERR)) != 0) {
+    if (node == nullptr || service == nullptr || services == 0 || !can_insert(flags, indexes)) {
         return -FI_EINVAL;
     }
     tw_address first{};
@@ -131,12 +136,29 @@ int insert_range(fid_av* handle, const char* node, size_t nodes, const char* ser
                       });
 }
 
+// Endpoints that are bound have them: those are closed first (-FI_EBUSY).
+int remove_auth_keys(AddressVector& av, const fi_addr_t* indexes, size_t count) {
+    for (size_t i = 0; i < count; ++i) {
+        if (!av.keys.contains(indexes[i])) {
+            return -FI_EINVAL;
+        }
+        if (const int result = tw_av_remove(av.av, indexes[i] - kKeyAddresses); result != 0) {
+            return log_failure("the authorization key is not removed", result);
+        }
+        av.keys.erase(indexes[i]);
+    }
+    return 0;
+}
+
 int remove(fid_av* handle, fi_addr_t* indexes, size_t count, uint64_t flags) {
     auto& av = object_of<AddressVector>(handle);
-    if (flags != 0) {
+    if ((flags & ~kAuthKey) != 0) {
         return -FI_EINVAL;
     }
     const Guard guard(*av.domain);
+    if (flags != 0) {
+        return remove_auth_keys(av, indexes, count);
+    }
     for (size_t i = 0; i < count; ++i) {
         // An acknowledgement may still be under way.
         const auto end = std::chrono::steady_clock::now() +
@@ -149,6 +171,7 @@ int remove(fid_av* handle, fi_addr_t* indexes, size_t count, uint64_t flags) {
         if (result != 0) {
             return result;
         }
+        av.key_of.erase(indexes[i]);
     }
     // Contexts of what was removed are looked up anew, and not found.
     av.contexts.clear();
@@ -226,7 +249,7 @@ int insert_auth_key(fid_av* handle, const void* key, size_t size, fi_addr_t* ind
     }
     *index = kKeyAddresses + number;
     const auto* bytes = static_cast<const uint8_t*>(key);
-    av.keys[*index] = {bytes, bytes + size};
+    av.keys[*index] = std::make_shared<const std::vector<uint8_t>>(bytes, bytes + size);
     return 0;
 }
 
@@ -234,13 +257,14 @@ int insert_auth_key(fid_av* handle, const void* key, size_t size, fi_addr_t* ind
 int lookup_auth_key(fid_av* handle, fi_addr_t index, void* room, size_t* size) {
     auto& av = object_of<AddressVector>(handle);
     const Guard guard(*av.domain);
-    const auto with = av.key_of.find(index);
-    const auto found = av.keys.find(with != av.key_of.end() ? with->second : index);
-    if (found == av.keys.end()) {
+    const auto& table = index < kKeyAddresses ? av.key_of : av.keys;
+    const auto found = table.find(index);
+    if (found == table.end()) {
         return -FI_EINVAL;
     }
-    std::memcpy(room, found->second.data(), std::min(*size, found->second.size()));
-    *size = found->second.size();
+    const std::vector<uint8_t>& key = *found->second;
+    std::memcpy(room, key.data(), std::min(*size, key.size()));
+    *size = key.size();
     return 0;
 }
 #endif

@@ -36,9 +36,10 @@ struct AddressVector {
     // Inserts what another process appended since; whether there was anything.
     bool catch_up();
     std::unordered_map<fi_addr_t, tw_addr> contexts;
-    // Of fi_av_insert_auth_key: the keys, and with which one an address was inserted.
-    std::unordered_map<fi_addr_t, std::vector<uint8_t>> keys;
-    std::unordered_map<fi_addr_t, fi_addr_t> key_of;
+    // Of fi_av_insert_auth_key, and of addresses that were inserted with one.
+    using Key = std::shared_ptr<const std::vector<uint8_t>>;
+    std::unordered_map<fi_addr_t, Key> keys;
+    std::unordered_map<fi_addr_t, Key> key_of;
 
     // The core's index of a context; FI_ADDR_NOTAVAIL when there is no such address.
     tw_addr context_of(fi_addr_t address);

@@ -57,7 +57,7 @@ tw_addr AddressVector::insert_key(transport::KeyDigest key) {
 
 int AddressVector::remove(tw_addr index) {
     if (lookup_key(index) != nullptr) {
-        return refuse(EOPNOTSUPP, "tw_av_remove: an authorization key stays in its vector");
+        return remove_key(index);
     }
     const Entry* found = lookup(index);
     if (found == nullptr) {
@@ -75,6 +75,19 @@ int AddressVector::remove(tw_addr index) {
     worker_.forget_address(*this, index);
     indexes_.erase({found->address, found->key, found->has_key});
     entries_[index].kind = Kind::kRemoved;
+    return 0;
+}
+
+// Endpoints take the keys of their vector, and leave them with their end.
+int AddressVector::remove_key(tw_addr index) {
+    if (bound()) {
+        return refuse(EBUSY,
+                      "tw_av_remove: endpoints that are bound to the vector have its authorization "
+                      "keys; close them first");
+    }
+    Entry& entry = entries_[index];
+    keys_[entry.key_number] = transport::kNoKey;
+    entry.kind = Kind::kRemoved;
     return 0;
 }
 
@@ -96,6 +109,9 @@ tw_addr AddressVector::find(const transport::EndpointAddress& address, transport
 }
 
 uint32_t AddressVector::find_key(transport::KeyDigest key) const {
+    if (key == transport::kNoKey) {
+        return UINT32_MAX;
+    }
     const auto found = std::find(keys_.begin(), keys_.end(), key);
     return found == keys_.end() ? UINT32_MAX : static_cast<uint32_t>(found - keys_.begin());
 }

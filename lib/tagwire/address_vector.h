@@ -52,6 +52,7 @@ class AddressVector {
     void bind(Endpoint& endpoint) { endpoints_.push_back(&endpoint); }
     void unbind(Endpoint& endpoint) { std::erase(endpoints_, &endpoint); }
     bool bound() const { return !endpoints_.empty(); }
+    // By number; kNoKey stands for those that were removed.
     const std::vector<transport::KeyDigest>& keys() const { return keys_; }
 
   private:
@@ -68,6 +69,8 @@ class AddressVector {
     const Entry* entry(tw_addr index, Kind kind) const {
         return index < entries_.size() && entries_[index].kind == kind ? &entries_[index] : nullptr;
     }
+
+    int remove_key(tw_addr index);
 
     Worker& worker_;
     std::vector<Entry> entries_;

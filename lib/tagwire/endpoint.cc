@@ -197,7 +197,9 @@ int Endpoint::enable() {
                     tw_strerror(error));
     }
     for (const transport::KeyDigest key : av_->keys()) {
-        allow_key(key);
+        if (key != transport::kNoKey) {
+            allow_key(key);
+        }
     }
     enabled_ = can_receive_ = true;
     can_send_ = connection_ == nullptr;

@@ -13,6 +13,7 @@
 #include <rdma/fi_tagged.h>
 
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -39,18 +40,23 @@ inline Info make_hints() {
     return hints;
 }
 
-inline Info get_info(const fi_info& hints) {
+inline Info get_info(const fi_info& hints, uint32_t version = FI_VERSION(1, 17)) {
     fi_info* info = nullptr;
-    require(fi_getinfo(FI_VERSION(1, 17), nullptr, nullptr, 0, &hints, &info), "fi_getinfo");
+    require(fi_getinfo(version, nullptr, nullptr, 0, &hints, &info), "fi_getinfo");
     return Info(info);
 }
 
 struct Side {
-    Side(fid_fabric* fabric, fi_info* info, uint64_t bind_flags = 0) {
+    // `prepare` has the address vector before an endpoint is bound to it.
+    Side(fid_fabric* fabric, fi_info* info, uint64_t bind_flags = 0,
+         const std::function<void(fid_av*)>& prepare = {}) {
         require(fi_domain(fabric, info, &domain, nullptr), "fi_domain");
         fi_av_attr av_attr{};
         av_attr.type = FI_AV_TABLE;
         require(fi_av_open(domain, &av_attr, &av, nullptr), "fi_av_open");
+        if (prepare) {
+            prepare(av);
+        }
         fi_cq_attr cq_attr{};
         cq_attr.format = FI_CQ_FORMAT_TAGGED;
         cq_attr.wait_obj = FI_WAIT_FD;

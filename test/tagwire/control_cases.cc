@@ -177,7 +177,7 @@ Cases vector_cases() {
          [](Objects& o) { return tw_av_lookup(o.av, o.peer, nullptr); }},
         {"tw_av_remove", "av", -EINVAL, [](Objects& o) { return tw_av_remove(nullptr, o.peer); }},
         {"tw_av_remove", "index", -EINVAL, [](Objects& o) { return tw_av_remove(o.av, 12345); }},
-        {"tw_av_remove", "a key's index", -EOPNOTSUPP,
+        {"tw_av_remove", "the key of bound endpoints", -EBUSY,
          [](Objects& o) { return tw_av_remove(o.av, o.key_index); }},
         {"tw_av_insert_auth_key", "av", -EINVAL,
          [](Objects& o) { return tw_av_insert_auth_key(nullptr, "key", 3, &o.results.index); }},

@@ -114,9 +114,31 @@ TEST_F(Keys, bad_arguments_are_refused) {
     EXPECT_EQ(tw_av_insert_auth_key(a.av, longer.data(), longer.size(), &index), -EINVAL);
     EXPECT_EQ(tw_av_insert_auth_key(a.av, longer.data(), 0, &index), -EINVAL);
     EXPECT_EQ(tw_av_insert_auth_key(a.av, nullptr, 1, &index), -EINVAL);
-    EXPECT_EQ(tw_av_remove(a.av, index), -EOPNOTSUPP);
+    EXPECT_EQ(tw_av_remove(a.av, index), -EBUSY) << "an endpoint has the key";
     const tw_address address = a.name();
     EXPECT_EQ(tw_av_insert_with_key(a.av, &address, 999, &index), -EINVAL);
+}
+
+TEST_F(Keys, of_a_vector_without_endpoints_can_be_removed) {
+    SimPeer a(simulator.add_node());
+    SimPeer b(simulator.add_node(), {.auth_key = "b's"});
+    tw_av* av = nullptr;
+    ASSERT_EQ(tw_av_open(a.worker, &av), 0);
+    tw_addr gone = 0;
+    tw_addr kept = 0;
+    ASSERT_EQ(tw_av_insert_auth_key(av, "b's", 3, &gone), 0);
+    ASSERT_EQ(tw_av_insert_auth_key(av, "other", 5, &kept), 0);
+    ASSERT_EQ(tw_av_remove(av, gone), 0) << tw_last_error();
+    EXPECT_EQ(tw_av_remove(av, gone), -EINVAL);
+    const tw_address address = b.name();
+    tw_addr index = 0;
+    EXPECT_EQ(tw_av_insert_with_key(av, &address, gone, &index), -EINVAL);
+    EXPECT_EQ(tw_av_insert_with_key(av, &address, kept, &index), 0);
+    tw_addr again = 0;
+    ASSERT_EQ(tw_av_insert_auth_key(av, "b's", 3, &again), 0);
+    EXPECT_NE(again, gone) << "indexes are not given out twice";
+    EXPECT_EQ(tw_av_insert_with_key(av, &address, again, &index), 0);
+    EXPECT_EQ(tw_av_close(av), 0);
 }
 
 class Removal : public SimPair {};

@@ -14,7 +14,7 @@ int tw_av_close(tw_av* av);
 /* The same address has the same index until it is removed; no index is ever given out twice. */
 int tw_av_insert(tw_av* av, const struct tw_address* address, tw_addr* index);
 int tw_av_lookup(const tw_av* av, tw_addr index, struct tw_address* address);
-/* -EBUSY while an operation with the peer is under way. */
+/* -EBUSY while an operation with the peer is under way; of a key, while endpoints are bound. */
 int tw_av_remove(tw_av* av, tw_addr index);
 
 /* An authorization key (1 to TW_AUTH_KEY_MAX bytes) for the endpoints of the vector, beside their
