@@ -104,6 +104,7 @@ class Endpoint {
     Connection* connection() const { return connection_; }
     void set_connection(Connection* connection) { connection_ = connection; }
     bool closing() const { return closing_; }
+    bool is_closed_by_force() const { return closed_by_force_; }
     bool is_forced() const { return closing_ && failure_ == UCS_ERR_CANCELED; }
     bool out_of_patience();
     void detach();  // from its peer and its connection, before it goes
@@ -123,6 +124,7 @@ class Endpoint {
     bool by_address_ = false;
     bool internal_ = false;  // made for a remote endpoint; the program has none yet
     bool closing_ = false;
+    bool closed_by_force_ = false;
     bool reported_ = false;
     bool queued_ = false;  // in the worker's list of endpoints with pending requests
     std::chrono::steady_clock::time_point patience_{};

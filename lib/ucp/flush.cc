@@ -39,11 +39,13 @@ void Worker::end_flushes() {
         Endpoint* endpoint = request->endpoint;
         auto* whole = static_cast<Request*>(request->result);
         ucs_status_t status = request->status;
-        if (request->type == Request::Type::kClose) {
-            delete static_cast<ucp_ep*>(endpoint);
-        } else if (endpoint != nullptr) {
+        const bool closes = request->type == Request::Type::kClose;
+        if (endpoint != nullptr && !(closes && endpoint->is_closed_by_force())) {
             const bool alone = whole == nullptr && endpoint->failure() != UCS_OK;
             status = alone ? endpoint->failure() : endpoint->take_error();
+        }
+        if (closes) {
+            delete static_cast<ucp_ep*>(endpoint);
         }
         finish(*request, status);
         if (whole != nullptr) {
@@ -127,6 +129,7 @@ ucs_status_ptr_t Endpoint::close(const Call& call, bool force) {
         return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
     }
     closing_ = true;
+    closed_by_force_ = force;
     if (force) {
         if (failure_ == UCS_OK) {
             failure_ = UCS_ERR_CANCELED;

@@ -147,6 +147,20 @@ TEST_F(UcpEndpoint, ADeadPeerIsReportedOnceAndEndsEverything) {
     EXPECT_EQ(wait(ucp_ep_close_nb(to_b, UCP_EP_CLOSE_MODE_FORCE)), UCS_OK);
 }
 
+// A close in flush mode is a flush, too.
+TEST_F(UcpEndpoint, ACloseTellsThatThePeerHasDied) {
+    EXPECT_EQ(wait(ucp_tag_send_nb(to_b, "up", 2, kByte, 1, ignore_sent)), UCS_OK);
+    settle();
+    fabric.silence(1);
+    peers_ = {&a};
+    ASSERT_EQ(ucp_tag_send_nb(to_b, "lost", 4, kByte, 1, ignore_sent), nullptr);
+    void* close = ucp_ep_close_nb(to_b, UCP_EP_CLOSE_MODE_FLUSH);
+    ASSERT_TRUE(UCS_PTR_IS_PTR(close));
+    EXPECT_TRUE(run_long([&] { return ucp_request_is_completed(close) != 0; }));
+    EXPECT_EQ(wait(close), UCS_ERR_ENDPOINT_TIMEOUT);
+    EXPECT_EQ(a.failures.size(), 0u) << "the close has told it";
+}
+
 // Nothing is under way: only the question for a sign of life can tell.
 TEST_F(UcpEndpoint, ADeadPeerIsNoticedWithoutTraffic) {
     EXPECT_EQ(wait(ucp_tag_send_nb(to_b, "up", 2, kByte, 1, ignore_sent)), UCS_OK);
