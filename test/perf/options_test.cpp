@@ -59,7 +59,7 @@ TEST(Options, WrongUsageIsSaid) {
     EXPECT_EQ(exit_code_of({"client", "10.0.0.1"}), ExitCode::kUsage);
     EXPECT_EQ(exit_code_of({"client", "10.0.0.1", "file"}), ExitCode::kUsage);
     EXPECT_EQ(exit_code_of({"client", "10.0.0.1", "pingpong", "-s", "many"}), ExitCode::kUsage);
-    EXPECT_EQ(exit_code_of({"client", "10.0.0.1", "pingpong", "-s", "2G"}), ExitCode::kUsage);
+    EXPECT_EQ(exit_code_of({"client", "10.0.0.1", "pingpong", "-s", "4G"}), ExitCode::kUsage);
     EXPECT_EQ(exit_code_of({"server", "--udp-port", "0"}), ExitCode::kUsage);
 }
 
