@@ -24,14 +24,9 @@ run() {
         printf '%-14s %s\n' "$name" "failed: $(tail -n 1 "$work/log")"
 }
 
-head() {
-    printf '%s\n%-14s %12s %14s %12s   (load %s)\n' "$1" transport '8 B, us' '8 B, million/s' '1 MiB, MB/s' \
-        "$(cut -d' ' -f1 /proc/loadavg)"
-}
-
 ofi=(--mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include)
 
-head "Two processes of this host: tagwire over the software card"
+speed_heading "Two processes of this host: tagwire over the software card" transport
 starter=(env) first=(env "TAGWIRE_WIRE=${TAGWIRE_WIRE:-switch:bench-$$}") second=("${first[@]}")
 run tagwire "${ofi[@]}" tagwire
 run 'tcp;ofi_rxm' "${ofi[@]}" 'tcp;ofi_rxm'
@@ -42,7 +37,7 @@ if ! make_veth; then
     echo "(no second table: network namespaces need root)"
     exit 0
 fi
-head "Two network namespaces joined by a veth pair: tagwire over net_af_packet"
+speed_heading "Two network namespaces joined by a veth pair: tagwire over net_af_packet" transport
 # Ranks reach mpirun over the veth, too, instead of the loopback device, which the other namespace has not.
 starter=(ip netns exec "$veth_a" env PMIX_MCA_ptl_base_if_include=vta PMIX_MCA_ptl_base_remote_connections=1)
 first=(env TAGWIRE_VDEV=net_af_packet0,iface=vta TAGWIRE_IP=10.199.0.11)

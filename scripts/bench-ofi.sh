@@ -32,12 +32,7 @@ row() {
     wait "$server" || true
 }
 
-head() {
-    printf '%s\n%-14s %12s %14s %12s   (load %s)\n' "$1" provider '8 B, us' '8 B, million/s' '1 MiB, MB/s' \
-        "$(cut -d' ' -f1 /proc/loadavg)"
-}
-
-head "Two processes of this host: tagwire over the software card"
+speed_heading "Two processes of this host: tagwire over the software card" provider
 left=(env "TAGWIRE_WIRE=${TAGWIRE_WIRE:-switch:bench-$$}") right=("${left[@]}")
 for provider in "${providers[@]}"; do
     row "$provider"
@@ -47,7 +42,7 @@ if ! make_veth; then
     echo "(no second table: network namespaces need root)"
     exit 0
 fi
-head "Two network namespaces joined by a veth pair: tagwire over net_af_packet"
+speed_heading "Two network namespaces joined by a veth pair: tagwire over net_af_packet" provider
 for provider in "${providers[@]}"; do
     [ "$provider" != shm ] || continue  # it does not leave its host
     left=(ip netns exec "$veth_a" env) right=(ip netns exec "$veth_b" env)

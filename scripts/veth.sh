@@ -1,5 +1,6 @@
 # shellcheck shell=bash
-# Two network namespaces joined by a veth pair, for the benchmarks. Sourced; root only.
+# For the benchmarks of two sides, sourced: two network namespaces joined by a veth pair (root only),
+# and the heading of a table.
 #
 # make_veth: names them in $veth_a and $veth_b, with the devices vta (10.199.0.1) and vtb (10.199.0.2);
 # false, with nothing left behind, where namespaces are not to be had. remove_veth: they go.
@@ -29,4 +30,10 @@ remove_veth() {
         ip netns delete "$name" 2>/dev/null || true
     done
     veth_a='' veth_b=''
+}
+
+# speed_heading TITLE COLUMN: what bench/fi's programs print follows.
+speed_heading() {
+    printf '%s\n%-14s %12s %14s %12s   (load %s)\n' "$1" "$2" '8 B, us' '8 B, million/s' '1 MiB, MB/s' \
+        "$(cut -d' ' -f1 /proc/loadavg)"
 }

@@ -102,6 +102,21 @@ int from_sockaddr(const void* data, size_t length, tw_address* address) {
     return 0;
 }
 
+int from_name(uint32_t format, const void* data, size_t length, tw_address* address) {
+    sa_family_t family = AF_UNSPEC;
+    if (data != nullptr && length >= sizeof(family)) {
+        std::memcpy(&family, data, sizeof(family));
+    }
+    if (length < name_size(format) || family != (format == FI_SOCKADDR_IN6 ? AF_INET6 : AF_INET)) {
+        return refuse(-FI_EINVAL, "a name has the address format that the object was opened with");
+    }
+    return from_sockaddr(data, length, address);
+}
+
+bool names_no_card(const tw_address& address) {
+    return address.ip[0] == 127 || std::memcmp(address.ip, "\0\0\0\0", sizeof(in_addr)) == 0;
+}
+
 size_t name_size(uint32_t format) {
     return format == FI_SOCKADDR_IN6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
 }

@@ -19,6 +19,11 @@ sockaddr_in to_sockaddr(const tw_address& address);
 // -EAFNOSUPPORT: IPv6, and not a mapped one. Both are told in the log.
 int from_sockaddr(const void* data, size_t length, tw_address* address);
 
+// The same for what fi_setname is given: of the object's own format.
+int from_name(uint32_t format, const void* data, size_t length, tw_address* address);
+// The loopback and the wildcard address stand for this process, whatever its card.
+bool names_no_card(const tw_address& address);
+
 // `format` is FI_SOCKADDR_IN or FI_SOCKADDR_IN6.
 size_t name_size(uint32_t format);
 // Writes what there is room for; returns name_size().

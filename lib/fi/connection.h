@@ -9,6 +9,10 @@
 #include <rdma/fi_endpoint.h>
 #include <tagwire/tagwire.h>
 
+#include <cerrno>
+#include <chrono>
+#include <memory>
+
 #include "lib/fi/domain.h"
 
 namespace tagwire::fi {
@@ -20,13 +24,12 @@ struct ConnectionRequest {
     struct fid fid;
     Domain* domain;
     tw_request* request;
+    tw_address listener;
 };
 
-int open_passive_endpoint(fid_fabric* fabric, fi_info* info, fid_pep** pep, void* context);
-// The request that the information of an FI_CONNREQ event stands for; nullptr: none.
-tw_request* take_request(const fi_info& info);
-// The domain of its passive endpoint; nullptr: there is no request.
-Domain* domain_of_request(const fi_info& info);
+// The request that the information of an FI_CONNREQ event stands for; nullptr: none. It lives until
+// it is rejected, or an endpoint was opened for it.
+ConnectionRequest* request_of(const fi_info& info);
 // Brings the core's connection events of a domain to libfabric's queues. Under its lock.
 void pump_connection_events(Domain& domain);
 // The core's event queue of the domain, opened at first use.
@@ -36,5 +39,18 @@ int connect(fid_ep* ep, const void* address, const void* param, size_t length);
 int accept(fid_ep* ep, const void* param, size_t length);
 int shutdown(fid_ep* ep, uint64_t flags);
 int get_peer(fid_ep* ep, void* address, size_t* length);
+
+// A core that asks to try again is busy with an earlier connection's end. Under the lock.
+template <class Call>
+int persist(Domain& domain, Call call) {
+    const auto end =
+        std::chrono::steady_clock::now() + std::chrono::milliseconds(domain.peer_timeout_ms);
+    int result = 0;
+    while ((result = call()) == -EAGAIN && std::chrono::steady_clock::now() < end) {
+        domain.progress();
+    }
+    domain.progress();
+    return result;
+}
 
 }  // namespace tagwire::fi

@@ -14,6 +14,7 @@
 #include "lib/fi/connection.h"
 #include "lib/fi/flags.h"
 #include "lib/fi/object.h"
+#include "lib/fi/passive_endpoint.h"
 #include "lib/fi/provider.h"
 #include "lib/port/failure.h"
 
@@ -95,14 +96,14 @@ int control_domain(fid* handle, int command, void* argument) {
     return control_work(object_of<Domain>(handle), command, argument);
 }
 
-// The address that the application wants for its endpoints, where it wants one.
-void take_address(const fi_info& info, tw_address* address) {
+// The address that the application wants for its endpoints, where it wants one. It knows the IP
+// address of a process's first worker only.
+void take_address(const fi_info& info, bool first, tw_address* address) {
     tw_address wanted{};
     if (info.src_addr == nullptr || from_sockaddr(info.src_addr, info.src_addrlen, &wanted) != 0) {
         return;
     }
-    const bool has_ip = std::memcmp(wanted.ip, "\0\0\0\0", 4) != 0;
-    if (has_ip) {
+    if (first && !names_no_card(wanted)) {
         std::memcpy(address->ip, wanted.ip, sizeof(address->ip));
     }
     if (wanted.udp_port != 0) {
@@ -115,10 +116,8 @@ int open_worker(Domain& domain, const fi_info& info) {
     domain.lease = port::Lease::acquire(settings);
     domain.peer_timeout_ms = settings.peer_timeout_ms;
     tw_worker_attr attr = domain.lease->worker_attr();
-    // The application knows the address of the first worker only.
-    if (domain.lease->index() == 0) {
-        take_address(info, &attr.address);
-    }
+    take_address(info, domain.lease->index() == 0, &attr.address);
+    domain.address = attr.address;
     if (const int result = tw_worker_open(&attr, &domain.worker); result != 0) {
         return log_failure("the worker does not open", result);
     }
@@ -191,11 +190,16 @@ int open_domain(fid_fabric* handle, fi_info* info, fid_domain** opened, void* co
         return -FI_EINVAL;
     }
     auto& fabric = object_of<Fabric>(handle);
+    PassiveEndpoint* const pep = yielding(*info);
+    if (const int error = pep != nullptr ? pep->open() : 0; error != 0) {
+        return error;
+    }
     const std::lock_guard guard(fabric.mutex);
     Domain* domain = nullptr;
     const bool connected = is_connected(*info);
     if (connected) {
-        domain = domain_of_request(*info);
+        const ConnectionRequest* const request = request_of(*info);
+        domain = pep != nullptr ? pep->domain : request != nullptr ? request->domain : nullptr;
         if (domain == nullptr && fabric.listening != nullptr && !fabric.listening->given) {
             domain = fabric.listening;
         }

@@ -30,6 +30,7 @@ struct Domain {
     Fabric* fabric;
     std::unique_ptr<port::Lease> lease;
     tw_worker* worker = nullptr;
+    tw_address address{};  // the worker's
     DomainLock lock;
     bool basic_memory = false;  // remote addresses are virtual, keys are chosen by us
     uint32_t address_format = FI_SOCKADDR_IN;  // of its address vectors

@@ -16,6 +16,7 @@
 #include "lib/fi/flags.h"
 #include "lib/fi/info.h"
 #include "lib/fi/object.h"
+#include "lib/fi/passive_endpoint.h"
 #include "lib/fi/provider.h"
 
 namespace tagwire::fi {
@@ -111,7 +112,30 @@ int get_name(fid_t handle, void* data, size_t* length) {
             return result;
         }
     }
-    return give_name(address, ep.address_format, data, length);
+    return give_name(ep.local_name.value_or(address), ep.address_format, data, length);
+}
+
+int set_name(fid_t handle, void* data, size_t length) {
+    auto& ep = object_of<Endpoint>(handle);
+    tw_address wanted{};
+    if (const int error = from_name(ep.address_format, data, length, &wanted); error != 0) {
+        return error;
+    }
+    if (ep.local_name.has_value() || ep.core == nullptr || ep.core.use_count() > 1) {
+        FI_WARN(&provider, FI_LOG_EP_CTRL,
+                "the name of an endpoint that shares its receives, or accepts a connection, is "
+                "another's: it cannot be set\n");
+        return -FI_EOPNOTSUPP;
+    }
+    if (names_no_card(wanted)) {
+        std::memset(wanted.ip, 0, sizeof(wanted.ip));
+        if (wanted.udp_port == 0 && wanted.endpoint == 0) {
+            return 0;  // any: it has one
+        }
+    }
+    const Guard guard(*ep.domain);
+    const int result = tw_ep_set_name(ep.ep, &wanted);
+    return result == 0 ? 0 : log_failure("the endpoint keeps its name", result);
 }
 
 fi_ops endpoint_fid_ops = {
@@ -179,7 +203,7 @@ fi_ops_ep endpoint_ops = {
 
 fi_ops_cm connection_ops = {
     .size = sizeof(fi_ops_cm),
-    .setname = kAbsent,
+    .setname = set_name,
     .getname = get_name,
     .getpeer = get_peer,
     .connect = connect,
@@ -409,8 +433,15 @@ int open_core_endpoint(Domain& domain, const fi_info* info, const fi_tx_attr* tx
     }
     if (info != nullptr && info->ep_attr != nullptr && info->ep_attr->type == FI_EP_MSG) {
         attr.type = TW_EP_MSG;
-        attr.request = take_request(*info);
         attr.endpoint = TW_EP_ANY;
+        if (PassiveEndpoint* const pep = yielding(*info); pep != nullptr) {
+            if (const int error = yield_address(*pep, domain); error != 0) {
+                return error;
+            }
+            attr.endpoint = pep->name.endpoint;
+        }
+        const ConnectionRequest* const request = request_of(*info);
+        attr.request = request != nullptr ? request->request : nullptr;
     }
     if (info != nullptr && info->ep_attr != nullptr && info->ep_attr->auth_key != nullptr) {
         attr.auth_key = info->ep_attr->auth_key;
@@ -459,6 +490,9 @@ int open_endpoint(fid_domain* handle, fi_info* info, fid_ep** opened, void* cont
         ep->use(std::move(core));
     }
     ep->connected = type == FI_EP_MSG;
+    if (const std::unique_ptr<ConnectionRequest> request(request_of(*info)); request != nullptr) {
+        ep->local_name = request->listener;
+    }
     ep->address_format = info->addr_format;
     ep->set_source_masks(info, info->rx_attr);
     ep->domain = &domain;

@@ -17,6 +17,7 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 
 #include "lib/fi/av.h"
 #include "lib/fi/domain.h"
@@ -81,6 +82,10 @@ struct Endpoint {
     bool ended = false;        // FI_SHUTDOWN was
     uint32_t address_format = FI_SOCKADDR_IN;
     EventQueue* eq = nullptr;
+    // Of a connection, where they differ from the core's: the accepting side has the name of its
+    // listener.
+    std::optional<tw_address> local_name;
+    std::optional<tw_address> remote_name;
     std::shared_ptr<CoreEndpoint> core;
 
     tw_addr source(fi_addr_t address) const { return resolve(address | source_mask); }
@@ -116,7 +121,8 @@ extern fi_ops_ep endpoint_ops;
 extern fi_ops_cm connection_ops;
 int bind_endpoint(fid* handle, fid* other, uint64_t flags);
 void fill_operations(Endpoint& ep, size_t fclass, void* context);
-// A core endpoint with this number, or, if `number` is 0 and taken, any other.
+// A core endpoint with this number, or, if `number` is 0 and taken, any other. Those of connections
+// have any, or that of the passive endpoint in `info`.
 int open_core_endpoint(Domain& domain, const fi_info* info, const fi_tx_attr* tx,
                        const fi_rx_attr* rx, uint16_t number, std::shared_ptr<CoreEndpoint>* core);
 

@@ -3,8 +3,8 @@
 
 #include <new>
 
-#include "lib/fi/connection.h"
 #include "lib/fi/object.h"
+#include "lib/fi/passive_endpoint.h"
 #include "lib/fi/provider.h"
 
 namespace tagwire::fi {

@@ -13,6 +13,7 @@
 
 #include "lib/fi/address.h"
 #include "lib/fi/flags.h"
+#include "lib/fi/passive_endpoint.h"
 #include "lib/fi/provider.h"
 #include "lib/port/failure.h"
 #include "lib/port/process_ports.h"
@@ -277,10 +278,6 @@ void fill_domain(uint32_t version, const fi_info* hints, const port::Prospect& p
 #endif
 }
 
-bool names_no_card(const tw_address& address) {
-    return address.ip[0] == 127 || std::memcmp(address.ip, "\0\0\0\0", sizeof(in_addr)) == 0;
-}
-
 // The address of this process, with the port that the application wants.
 int fill_source(const char* node, const char* service, uint64_t flags, const fi_info* hints,
                 const port::Settings& settings, fi_info* info) {
@@ -295,13 +292,27 @@ int fill_source(const char* node, const char* service, uint64_t flags, const fi_
                from_sockaddr(hints->src_addr, hints->src_addrlen, &wanted) != 0) {
         return -FI_ENODATA;
     }
-    // The loopback and the wildcard address stand for this process, whatever its card.
     if (!names_no_card(wanted)) {
         std::memcpy(own.ip, wanted.ip, sizeof(own.ip));
     }
     own.udp_port = wanted.udp_port;
     own.endpoint = wanted.endpoint;
     set_address(own, info->addr_format, &info->src_addr, &info->src_addrlen);
+    return 0;
+}
+
+// An endpoint that is opened with this information takes over the passive endpoint's address.
+int inherit(fid_t handle, fi_info* info) {
+    if (info->ep_attr->type != FI_EP_MSG) {
+        refuse("an FI_EP_RDM endpoint cannot have a passive endpoint's address\n");
+        return -FI_ENODATA;
+    }
+    info->handle = handle;
+    tw_address name{};
+    if (const int error = name_of_passive(handle, &name); error != 0) {
+        return error;
+    }
+    set_address(name, info->addr_format, &info->src_addr, &info->src_addrlen);
     return 0;
 }
 
@@ -347,7 +358,10 @@ int make_info(uint32_t version, const char* node, const char* service, uint64_t 
     info->fabric_attr->prov_version = provider.version;
     info->fabric_attr->api_version = version;
     if ((flags & FI_PROV_ATTR_ONLY) == 0) {
-        int error = fill_source(node, service, flags, hints, settings, info);
+        const bool inherits =
+            hints != nullptr && hints->handle != nullptr && hints->handle->fclass == FI_CLASS_PEP;
+        int error = inherits ? inherit(hints->handle, info)
+                             : fill_source(node, service, flags, hints, settings, info);
         if (error == 0) {
             error = fill_destination(node, service, flags, hints, info);
         }

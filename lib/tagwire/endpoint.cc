@@ -387,6 +387,30 @@ void Endpoint::abandon_messages() {
     }
 }
 
+int Endpoint::set_address(const transport::EndpointAddress& wanted) {
+    if (enabled_) {
+        return refuse(TW_EOPBADSTATE, "tw_ep_set_name: the endpoint is enabled already");
+    }
+    const transport::EndpointAddress& own = worker_.address();
+    constexpr decltype(own.ip) kNoIp{};
+    if ((wanted.ip != kNoIp && wanted.ip != own.ip) ||
+        (wanted.udp_port != 0 && wanted.udp_port != own.udp_port)) {
+        return refuse(EADDRNOTAVAIL,
+                      "tw_ep_set_name: IP address and UDP port of an endpoint are its worker's");
+    }
+    uint16_t number = wanted.endpoint;
+    if (number == number_ || number == TW_EP_ANY) {
+        return 0;
+    }
+    if (const int error = worker_.choose_endpoint_number(&number, 0); error != 0) {
+        return error;
+    }
+    worker_.add_endpoint(number, *this);
+    worker_.remove_endpoint(number_);
+    number_ = number;
+    return 0;
+}
+
 transport::EndpointAddress Endpoint::address() const {
     transport::EndpointAddress address = worker_.address();
     address.endpoint = number_;
@@ -421,7 +445,9 @@ int tw_ep_open(tw_worker* worker, const tw_ep_attr* attr, tw_ep** ep) {
     }
     const Guard guard(*worker);
     uint16_t number = wanted.endpoint;
-    if (const int error = worker->choose_endpoint_number(&number); error != 0) {
+    // Number 0 is what an address without one names: of a worker with connections, a listener.
+    const uint16_t first = wanted.type == TW_EP_MSG ? 1 : 0;
+    if (const int error = worker->choose_endpoint_number(&number, first); error != 0) {
         return error;
     }
     if (wanted.request != nullptr &&
@@ -521,6 +547,14 @@ int tw_ep_reset_peer(tw_ep* ep, tw_addr peer) {
     }
     const tagwire::Guard guard(ep->worker());
     return ep->reset_peer(peer);
+}
+
+int tw_ep_set_name(tw_ep* ep, const tw_address* address) {
+    if (ep == nullptr || address == nullptr) {
+        return tagwire::refuse(EINVAL, "tw_ep_set_name: ep and address cannot be NULL");
+    }
+    const tagwire::Guard guard(ep->worker());
+    return tagwire::guarded([&] { return ep->set_address(tagwire::to_transport(*address)); });
 }
 
 int tw_ep_name(const tw_ep* ep, tw_address* address) {

@@ -132,6 +132,7 @@ class Endpoint {
     AddressVector& address_vector() const { return *av_; }
     transport::KeyDigest key() const { return key_; }
     transport::EndpointAddress address() const;
+    int set_address(const transport::EndpointAddress& wanted);
     CompletionQueue& send_queue() const { return *send_cq_; }
     CompletionQueue& receive_queue() const { return *receive_cq_; }
 

@@ -197,7 +197,7 @@ int tw_pep_open(tw_worker* worker, const tw_pep_attr* attr, tw_pep** pep) {
         return error;
     }
     uint16_t number = wanted.endpoint;
-    if (const int error = worker->choose_endpoint_number(&number); error != 0) {
+    if (const int error = worker->choose_endpoint_number(&number, 0); error != 0) {
         return error;
     }
     return guarded([&] {

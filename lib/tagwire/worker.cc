@@ -207,13 +207,13 @@ uint64_t Worker::received_frames() const {
     return transport_->counters()[transport::Counter::rx_frames];
 }
 
-int Worker::choose_endpoint_number(uint16_t* number) const {
+int Worker::choose_endpoint_number(uint16_t* number, uint16_t first) const {
     if (*number != TW_EP_ANY) {
         return has_number(*number)
                    ? fail(EADDRINUSE, "the worker has an endpoint %u already", *number)
                    : 0;
     }
-    *number = 0;
+    *number = first;
     while (*number < TW_EP_ANY && has_number(*number)) {
         ++*number;
     }

@@ -106,7 +106,7 @@ class Worker {
         return number < endpoints_.size() ? endpoints_[number] : nullptr;
     }
     // TW_EP_ANY becomes the first number that is free. 0, or a negative errno with its text.
-    int choose_endpoint_number(uint16_t* number) const;
+    int choose_endpoint_number(uint16_t* number, uint16_t first) const;
     template <typename Call>
     void for_each_endpoint(Call&& call) {
         for (Endpoint* endpoint : endpoints_) {

@@ -228,8 +228,7 @@ fi
 # Connected endpoints.
 by_address fi_msg
 by_address fi_msg_epoll
-# The sockets and tcp providers pass it.
-left_out fi_msg_sockets "an endpoint that takes the address of a passive one (fi_setname, and an accepted endpoint named as its listener): ours have a number of their own in their address"
+by_addresses fi_msg_sockets
 by_address fi_cm_data
 by_address fi_msg_pingpong -I 100 -v
 by_address fi_msg_pingpong -I 5 -v -S all

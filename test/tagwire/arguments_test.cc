@@ -87,6 +87,8 @@ TEST_F(Arguments, NullObjectsAreRefused) {
         tw_ep_enable(nullptr),
         tw_ep_name(nullptr, &name),
         tw_ep_name(ep_, nullptr),
+        tw_ep_set_name(nullptr, &name),
+        tw_ep_set_name(ep_, nullptr),
         tw_tsend(nullptr, buffer_, 1, peer_, 0, nullptr),
         tw_tsendv(nullptr, nullptr, 0, peer_, 0, nullptr),
         tw_trecv(nullptr, buffer_, 1, peer_, 0, 0, nullptr),

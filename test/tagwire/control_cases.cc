@@ -359,6 +359,30 @@ Cases endpoint_cases() {
         {"tw_ep_name", "ep", -EINVAL,
          [](Objects& o) { return tw_ep_name(nullptr, &o.results.address); }},
         {"tw_ep_name", "address", -EINVAL, [](Objects& o) { return tw_ep_name(o.ep, nullptr); }},
+        {"tw_ep_set_name", "ep", -EINVAL,
+         [](Objects&) {
+             const tw_address any{};
+             return tw_ep_set_name(nullptr, &any);
+         }},
+        {"tw_ep_set_name", "address", -EINVAL,
+         [](Objects& o) { return tw_ep_set_name(o.idle, nullptr); }},
+        {"tw_ep_set_name", "another worker's port", -EADDRNOTAVAIL,
+         [](Objects& o) {
+             tw_address other{};
+             other.udp_port = 1;
+             return tw_ep_set_name(o.idle, &other);
+         }},
+        {"tw_ep_set_name", "taken", -EADDRINUSE,
+         [](Objects& o) {
+             tw_address taken{};
+             tw_ep_name(o.ep, &taken);
+             return tw_ep_set_name(o.idle, &taken);
+         }},
+        {"tw_ep_set_name", "enabled", -TW_EOPBADSTATE,
+         [](Objects& o) {
+             const tw_address any{};
+             return tw_ep_set_name(o.ep, &any);
+         }},
         {"tw_ep_setopt", "ep", -EINVAL,
          [](Objects&) {
              const size_t value = 1;

@@ -92,6 +92,37 @@ TEST_F(Lifecycle, EndpointNumbersAreGivenInOrderAndOnce) {
     EXPECT_EQ(tw_ep_close(again), 0);
 }
 
+TEST_F(Lifecycle, AnEndpointIsGivenANumberBeforeItIsEnabled) {
+    tw_ep* next = nullptr;
+    ASSERT_EQ(tw_ep_open(worker_, nullptr, &next), 0);
+    tw_address wanted{};
+    ASSERT_EQ(tw_ep_name(next, &wanted), 0);
+    wanted.endpoint = 7;
+    EXPECT_EQ(tw_ep_set_name(next, &wanted), 0);
+    tw_address name{};
+    ASSERT_EQ(tw_ep_name(next, &name), 0);
+    EXPECT_EQ(name.endpoint, 7);
+    tw_address number_alone{};
+    number_alone.endpoint = 1;  // which is free again
+    EXPECT_EQ(tw_ep_set_name(next, &number_alone), 0);
+    number_alone.endpoint = TW_EP_ANY;
+    EXPECT_EQ(tw_ep_set_name(next, &number_alone), 0);
+    ASSERT_EQ(tw_ep_name(next, &name), 0);
+    EXPECT_EQ(name.endpoint, 1);
+
+    number_alone.endpoint = 0;
+    EXPECT_EQ(tw_ep_set_name(next, &number_alone), -EADDRINUSE);
+    tw_address foreign = wanted;
+    ++foreign.udp_port;
+    EXPECT_EQ(tw_ep_set_name(next, &foreign), -EADDRNOTAVAIL);
+    foreign = wanted;
+    ++foreign.ip[0];
+    EXPECT_EQ(tw_ep_set_name(next, &foreign), -EADDRNOTAVAIL);
+    enable();
+    EXPECT_EQ(tw_ep_set_name(ep_, &wanted), -TW_EOPBADSTATE);
+    EXPECT_EQ(tw_ep_close(next), 0);
+}
+
 TEST_F(Lifecycle, CloseWithASendUnderWayIsBusyAndHarmless) {
     enable();
     ASSERT_EQ(tw_tsend(ep_, "x", 1, peer_, 1, &context_), 0);

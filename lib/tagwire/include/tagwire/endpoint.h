@@ -35,6 +35,9 @@ int tw_ep_bind_cq(tw_ep* ep, tw_cq* cq, uint64_t flags);
 int tw_ep_bind_cntr(tw_ep* ep, tw_cntr* cntr, uint64_t flags);
 int tw_ep_enable(tw_ep* ep);
 int tw_ep_name(const tw_ep* ep, struct tw_address* address);
+/* Before it is enabled: another address, of which only the endpoint's number is its own. IP address
+ * and UDP port are 0 or the worker's, else -EADDRNOTAVAIL. -EADDRINUSE: the number is taken. */
+int tw_ep_set_name(tw_ep* ep, const struct tw_address* address);
 
 enum tw_option {
     TW_OPT_MIN_MULTI_RECV = 0,   /* size_t, default 64: of receives posted afterwards */
