@@ -2,7 +2,8 @@
 // Tagged ping-pong and streams through fi_* calls, the same binary for every provider.
 //   fabric_speed server SOCKET PROVIDER
 //   fabric_speed client SOCKET PROVIDER
-// A fourth argument says how many rounds there are, the same number on both sides (5).
+// A fourth argument says how many rounds there are, the same number on both sides (5), a fifth how
+// many entries a read of the completion queue may bring (16).
 // SOCKET is a path of a UNIX socket, by which the two find each other (it works across network
 // namespaces). The client prints "PROVIDER latency_us=... rate=... mb_per_s=...".
 #include <rdma/fabric.h>
@@ -30,6 +31,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kPings = 2000;
 constexpr int kWindow = 64;
+constexpr size_t kEntries = 16;
 constexpr int kMessages = 64 * 400;
 constexpr size_t kLarge = 1 << 20;
 constexpr int kLargeMessages = 64;
@@ -69,7 +71,7 @@ int meet(const char* path, bool server) {
 
 class Endpoint {
   public:
-    Endpoint(const char* provider, int control) {
+    Endpoint(const char* provider, int control, size_t entries) : entries_(entries) {
         fi_info* hints = fi_allocinfo();
         hints->fabric_attr->prov_name = strdup(provider);
         hints->ep_attr->type = FI_EP_RDM;
@@ -130,8 +132,8 @@ class Endpoint {
 
   private:
     void poll() {
-        fi_cq_tagged_entry entries[16];
-        const ssize_t count = fi_cq_read(cq_, entries, 16);
+        fi_cq_tagged_entry entries[kEntries];
+        const ssize_t count = fi_cq_read(cq_, entries, entries_);
         if (count > 0) {
             completed_ += static_cast<uint64_t>(count);
         } else if (count != -FI_EAGAIN) {
@@ -163,6 +165,7 @@ class Endpoint {
     fid_cq* cq_ = nullptr;
     fid_ep* ep_ = nullptr;
     fi_addr_t peer_ = 0;
+    size_t entries_;
     uint64_t posted_ = 0;
     uint64_t completed_ = 0;
 };
@@ -220,14 +223,16 @@ double median(std::vector<double> values) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    if (argc != 4 && argc != 5) {
-        std::fprintf(stderr, "usage: fabric_speed server|client SOCKET PROVIDER [ROUNDS]\n");
+    if (argc < 4 || argc > 6) {
+        std::fprintf(stderr,
+                     "usage: fabric_speed server|client SOCKET PROVIDER [ROUNDS [ENTRIES]]\n");
         return 2;
     }
     const bool client = std::string(argv[1]) == "client";
-    const int rounds = argc == 5 ? std::atoi(argv[4]) : 5;  // of which the median counts
+    const int rounds = argc > 4 ? std::atoi(argv[4]) : 5;  // of which the median counts
     const int control = meet(argv[2], !client);
-    Endpoint ep(argv[3], control);
+    const size_t entries = argc > 5 ? std::strtoul(argv[5], nullptr, 10) : kEntries;
+    Endpoint ep(argv[3], control, std::clamp(entries, size_t{1}, kEntries));
     ping_pong(ep, client, 8, kPings / 10);
     std::vector<double> latency;
     std::vector<double> rate;

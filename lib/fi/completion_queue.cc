@@ -41,16 +41,12 @@ void convert(const tw_cq_entry& from, fi_cq_tagged_entry* to) {
     to->flags = completion_flags(from.flags);
 }
 
+// The lock is held.
 template <class Entry, bool kSources>
-[[gnu::always_inline]] inline ssize_t read_some(fid_cq* handle, void* buffer, size_t count,
-                                                fi_addr_t* sources) {
-    auto& cq = object_of<CompletionQueue>(handle);
-    const Guard guard(*cq.domain);
+[[gnu::always_inline]] inline ssize_t read_under_lock(CompletionQueue& cq, void* buffer,
+                                                      size_t count, fi_addr_t* sources) {
     tw_cq_entry found[CompletionQueue::kBatch];
-    if (count > CompletionQueue::kBatch) [[unlikely]] {
-        count = CompletionQueue::kBatch;
-    }
-    const ssize_t number = cq.fetch(found, count);
+    const ssize_t number = cq.fetch(found, std::min(count, CompletionQueue::kBatch));
     auto* entry = static_cast<Entry*>(buffer);
     const tw_cq_entry* next = found;
     for (ssize_t left = number; left > 0; --left, ++next, ++entry) {
@@ -59,6 +55,25 @@ template <class Entry, bool kSources>
             *sources++ = next->source;
         }
     }
+    return number;
+}
+
+template <class Entry, bool kSources>
+[[gnu::noinline]] ssize_t read_with_mutex(CompletionQueue& cq, void* buffer, size_t count,
+                                          fi_addr_t* sources) {
+    const Guard guard(*cq.domain);
+    return read_under_lock<Entry, kSources>(cq, buffer, count, sources);
+}
+
+template <class Entry, bool kSources>
+[[gnu::always_inline]] inline ssize_t read_some(fid_cq* handle, void* buffer, size_t count,
+                                                fi_addr_t* sources) {
+    auto& cq = object_of<CompletionQueue>(handle);
+    if (!cq.domain->lock.lock_alone()) [[unlikely]] {
+        return read_with_mutex<Entry, kSources>(cq, buffer, count, sources);
+    }
+    const ssize_t number = read_under_lock<Entry, kSources>(cq, buffer, count, sources);
+    cq.domain->lock.unlock_alone();
     return number;
 }
 

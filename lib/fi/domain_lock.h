@@ -19,14 +19,8 @@ class DomainLock {
     bool prefer_one_thread();
 
     void lock() {
-        if (shared_) {
+        if (!lock_alone()) {
             mutex_.lock();
-            return;
-        }
-        in_call_.store(true, std::memory_order_relaxed);
-        std::atomic_signal_fence(std::memory_order_seq_cst);
-        if (helper_.load(std::memory_order_relaxed)) [[unlikely]] {
-            wait_for_helper();
         }
     }
     void unlock() {
@@ -34,8 +28,23 @@ class DomainLock {
             mutex_.unlock();
             return;
         }
-        in_call_.store(false, std::memory_order_release);
+        unlock_alone();
     }
+
+    // False, and nothing done, where a mutex is needed. For calls whose fast path has no room for
+    // it: a call in it makes the compiler save more registers.
+    bool lock_alone() {
+        if (shared_) [[unlikely]] {
+            return false;
+        }
+        in_call_.store(true, std::memory_order_relaxed);
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+        if (helper_.load(std::memory_order_relaxed)) [[unlikely]] {
+            wait_for_helper();
+        }
+        return true;
+    }
+    void unlock_alone() { in_call_.store(false, std::memory_order_release); }
 
     // Of the helper, and of threads that come for its sake. False: the application is in a call,
     // or another one is here.
