@@ -82,6 +82,8 @@ if [ -n "$only_fuzz" ]; then
     exit
 fi
 
+# Programs of others that are run over the libraries; who cannot install them skips these tests.
+[ "$(id -u)" != 0 ] || tagwire_packages+=(libfabric-bin openmpi-bin libopenmpi-dev)
 targets=()
 [ -z "$hardware" ] || targets=(test/hw/mlx5raw_hw_test)
 prepare "$dir" ${targets[@]+"${targets[@]}"} -- ${options[@]+"${options[@]}"}

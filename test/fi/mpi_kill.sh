@@ -9,6 +9,7 @@ set -eu
 here=$(cd "$(dirname "$0")/../.." && pwd)
 ranks=${1:-4} limit=${MPI_KILL_LIMIT:-30}
 mpirun=${MPIRUN:-mpirun}
+command -v "${MPICC:-mpicc}" >/dev/null || { echo "no ${MPICC:-mpicc}: apt-get install openmpi-bin libopenmpi-dev" >&2; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "${MPICC:-mpicc}" -O1 -Wall -o "$work/mpi_test" "$here/test/fi/mpi_test.c"

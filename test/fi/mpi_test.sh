@@ -8,7 +8,7 @@
 set -eu
 here=$(cd "$(dirname "$0")/../.." && pwd)
 mpicc=${MPICC:-mpicc} mpirun=${MPIRUN:-mpirun}
-command -v "$mpicc" >/dev/null || { echo "no $mpicc: apt-get install openmpi-bin libopenmpi-dev" >&2; exit 2; }
+command -v "$mpicc" >/dev/null || { echo "no $mpicc: apt-get install openmpi-bin libopenmpi-dev" >&2; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "$mpicc" -O1 -Wall -o "$work/mpi_test" "$here/test/fi/mpi_test.c"
