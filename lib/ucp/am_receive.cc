@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Active messages, the receiver's side.
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -57,8 +56,7 @@ int post_fetch(Request& request) {
     Block& block = *static_cast<Block*>(request.result);
     // Without room for all of it none is taken: each part ends as truncated.
     const bool fits = block.length <= request.payload.length();
-    do {
-        const size_t part = std::min<size_t>(kLargestPart, block.length - request.posted);
+    const int error = post_parts(request, block.length, [&](size_t part) {
         iovec pieces[Payload::kPieces];
         tw_msg_tagged message{};
         message.iov = pieces;
@@ -66,17 +64,16 @@ int post_fetch(Request& request) {
         message.addr = request.peer->channel_address;
         message.tag = kDataBit | block.offer;
         message.context = static_cast<Operation*>(&request);
-        const int error = tw_trecvmsg(request.worker->channel_endpoint(), &message, TW_COMPLETION);
-        if (error != 0) {
-            return error;
+        const int result = tw_trecvmsg(request.worker->channel_endpoint(), &message, TW_COMPLETION);
+        if (result == 0) {
+            request.worker->fetches().insert(&request);
         }
-        request.worker->fetches().insert(&request);
-        request.posted += part;
-        ++request.parts;
-    } while (request.posted < block.length);
-    request.post = nullptr;
-    answer(block, Meta::Kind::kGrant, UCS_OK);
-    return 0;
+        return result;
+    });
+    if (error == 0) {
+        answer(block, Meta::Kind::kGrant, UCS_OK);
+    }
+    return error;
 }
 
 // Takes the data of an offer into the request's payload. The block goes with it.

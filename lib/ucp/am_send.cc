@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Active messages, the sender's side. Short ones carry their data. Of long ones the receiver's
 // handler hears first, and the data follows when it asks: an offer, a grant, the data.
-#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -78,9 +77,7 @@ int post_offer(Request& request) {
 
 // Parts of one tag, which arrive in the order that the receiver has posted receives for them in.
 int post_data(Request& request) {
-    const size_t length = request.payload.length();
-    do {
-        const size_t part = std::min<size_t>(kLargestPart, length - request.posted);
+    return post_parts(request, request.payload.length(), [&](size_t part) {
         iovec pieces[Payload::kPieces];
         tw_msg_tagged message{};
         message.iov = pieces;
@@ -88,15 +85,8 @@ int post_data(Request& request) {
         message.addr = request.endpoint->peer()->channel_address;
         message.tag = kDataBit | request.offset;
         message.context = static_cast<Operation*>(&request);
-        const int error = tw_tsendmsg(request.worker->channel_endpoint(), &message, TW_COMPLETION);
-        if (error != 0) {
-            return error;
-        }
-        request.posted += part;
-        ++request.parts;
-    } while (request.posted < length);
-    request.post = nullptr;
-    return 0;
+        return tw_tsendmsg(request.worker->channel_endpoint(), &message, TW_COMPLETION);
+    });
 }
 
 ucs_status_t check(const Message& message, uint32_t flags, const Context& context) {

@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <algorithm>
-#include <cerrno>
-
 #include "lib/ucp/memory.h"
 #include "lib/ucp/remote.h"
 #include "lib/ucp/status.h"
@@ -15,9 +12,7 @@ using CoreCall = int (*)(tw_ep*, const tw_msg_rma*, uint64_t);
 int post(Request& request, CoreCall call, uint64_t flags) {
     Worker& worker = *request.worker;
     Peer& peer = *request.endpoint->peer();
-    const size_t length = request.payload.length();
-    while (request.posted < length) {
-        const size_t part = std::min<size_t>(kLargestPart, length - request.posted);
+    return post_parts(request, request.payload.length(), [&](size_t part) {
         iovec pieces[Payload::kPieces];
         const tw_rma_iov target{request.remote_address + request.posted, part, request.remote_key};
         tw_msg_rma message{};
@@ -29,15 +24,11 @@ int post(Request& request, CoreCall call, uint64_t flags) {
         message.context = static_cast<Operation*>(&request);
         const int error =
             call(worker.channel_endpoint(), &message, flags | fence_flag(worker, peer));
-        if (error != 0) {
-            return error;
+        if (error == 0) {
+            fence_observed(worker, peer);
         }
-        fence_observed(worker, peer);
-        request.posted += part;
-        ++request.parts;
-    }
-    request.post = nullptr;
-    return 0;
+        return error;
+    });
 }
 
 int post_put(Request& request) {

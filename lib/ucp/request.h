@@ -8,6 +8,7 @@
 
 #include <ucp/api/ucp.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -154,5 +155,21 @@ ucs_status_ptr_t end_at_once(Request& request, const Call& call, ucs_status_t st
 ucs_status_ptr_t answer(Request& request, const Call& call, ucs_status_t submitted);
 // The operation has ended later.
 void finish(Request& request, ucs_status_t status);
+
+// Posts the parts of `length` bytes that have not been posted yet: `post_part` has each one's
+// length, and request.posted is its offset. It is called again after -EAGAIN.
+template <class PostPart>
+int post_parts(Request& request, uint64_t length, PostPart post_part) {
+    do {
+        const size_t part = std::min<uint64_t>(kLargestPart, length - request.posted);
+        if (const int error = post_part(part); error != 0) {
+            return error;
+        }
+        request.posted += part;
+        ++request.parts;
+    } while (request.posted < length);
+    request.post = nullptr;
+    return 0;
+}
 
 }  // namespace tagwire::ucp
