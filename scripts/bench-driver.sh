@@ -22,24 +22,12 @@ plugin=$build/drivers/net/mlx5raw/librte_net_mlx5raw.so
 
 die() { echo "bench-driver: $*" >&2; exit 1; }
 
-for tool in valgrind ip unshare python3; do
-    command -v $tool >/dev/null || die "$tool is not installed (apt-get install valgrind iproute2 util-linux python3)"
-done
 [ -x "$program" ] || die "$program is not built (ninja -C $build bench/driver/driver_instructions)"
 [ -e "$plugin" ] || die "$plugin is not built (ninja -C $build drivers/net/mlx5raw/librte_net_mlx5raw.so)"
 
-# DPDK's driver wants a network device for each card: veths in a network namespace of our own.
-if [ -z "${TAGWIRE_BENCH_NAMESPACE:-}" ]; then
-    unshare --net true 2>/dev/null || die "no network namespace can be made: run as root"
-    TAGWIRE_BENCH_NAMESPACE=1 exec unshare --net bash "$0" "$@"
-fi
-ip link add sc0 type veth peer name sc0p || die "the kernel makes no veth"
-ip link add sc1 type veth peer name sc1p
-for name in sc0 sc0p sc1 sc1p; do ip link set "$name" up; done
-
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-export SOFTCX_NETDEV=sc0,sc1 SOFTCX_MODE=step
+# shellcheck source=scripts/step-cards.sh
+. "$here/step-cards.sh"
+step_cards "$0" "$@"
 
 # count DRIVER DEVARGS [fast-free] [checksums]: a line for each dump, "rx 64 71.2 1.00": phase, frame
 # bytes, instructions per packet, calls per burst of 32. What the ports say goes to $work/log.
