@@ -3,7 +3,6 @@
 
 #include <pthread.h>
 #include <rte_cycles.h>
-#include <sched.h>
 
 #include <chrono>
 #include <cstring>
@@ -17,6 +16,7 @@
 #include "lib/fi/passive_endpoint.h"
 #include "lib/fi/provider.h"
 #include "lib/port/failure.h"
+#include "lib/port/give_way.h"
 
 namespace tagwire::fi {
 namespace {
@@ -276,7 +276,7 @@ void Domain::posted() {
 void Domain::yield() {
     idle_turns = 0;
     lock.unlock();
-    sched_yield();
+    idle_limit = port::give_way() ? kIdleTurnsBeforeNap : kIdleTurnsBeforeYield;
     lock.lock();
 }
 

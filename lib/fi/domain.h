@@ -38,6 +38,7 @@ struct Domain {
     uint64_t last_post = 0;  // TSC of the last send
     unsigned unflushed = 0;  // sends since the last turn
     unsigned idle_turns = 0;
+    unsigned idle_limit = kIdleTurnsBeforeYield;
     SleepPool sleepers;
     unsigned peer_timeout_ms = 0;
     DeferredWork deferred{*this};
@@ -57,7 +58,7 @@ struct Domain {
         turns.store(turns.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
         if (tw_progress(worker) > 0) [[likely]] {
             idle_turns = 0;
-        } else if (++idle_turns >= kIdleTurnsBeforeYield) {
+        } else if (++idle_turns >= idle_limit) {
             yield();
         }
         if (sink != nullptr || connections != nullptr || deferred.active()) [[unlikely]] {
@@ -79,6 +80,7 @@ struct Domain {
 
     // Two peers on one core must not wait for the end of a time slice.
     static constexpr unsigned kIdleTurnsBeforeYield = 64;
+    static constexpr unsigned kIdleTurnsBeforeNap = 16;
 };
 
 class Guard {
