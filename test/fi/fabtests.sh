@@ -47,9 +47,9 @@ if [ -n "${FABTESTS_LIBFABRIC:-}" ]; then
 fi
 # Tests that came, went, or were given another name between 1.17 and 2.6.
 newest=
-inject=fi_msg_inject
+inject=fi_msg_inject transfer=-C
 if [ -x "$bin/fi_inject_test" ]; then
-    newest=yes inject=fi_inject_test
+    newest=yes inject=fi_inject_test transfer=-x
 fi
 if [ ! -e "$FI_PROVIDER_PATH/libtagwire-fi.so" ]; then
     echo "no libtagwire-fi.so in $FI_PROVIDER_PATH: build it, or name its folder in TAGWIRE_FI_DIR" >&2
@@ -144,6 +144,32 @@ run_both() {
     report "$line" "$status" "$logs/server" "$logs/client"
 }
 
+# several PROGRAM ARGUMENTS: three processes that meet over TCP, or one at each end of a cable.
+several() {
+    local line="$*" count=3 number
+    [[ $line =~ $pattern ]] || return 0
+    is_there "$line" "$1" || return 0
+    [ -z "${FABTESTS_NETNS:-}" ] || count=2
+    local command="$1 -p tagwire -n $count -s $server_address ${*:2}"
+    # shellcheck disable=SC2086
+    TAGWIRE_WIRE=$server_wire "${server_space[@]}" timeout "$limit" $command >"$logs/0" 2>&1 &
+    local pids=($!) files=("$logs/0") statuses=()
+    sleep 1 # the first one listens
+    for ((number = 1; number < count; ++number)); do
+        # shellcheck disable=SC2086
+        TAGWIRE_WIRE=$client_wire "${client_space[@]}" timeout "$limit" $command \
+            >"$logs/$number" 2>&1 &
+        pids+=($!) files+=("$logs/$number")
+    done
+    local pid status=passed
+    for pid in "${pids[@]}"; do
+        wait "$pid"
+        statuses+=($?)
+    done
+    [[ ${statuses[*]} =~ ^[0\ ]*$ ]] || status="processes ${statuses[*]}"
+    report "$line" "$status" "${files[@]}"
+}
+
 # alone PROGRAM ARGUMENTS: one process.
 alone() {
     local line="$*" program=$1 status
@@ -186,10 +212,14 @@ done
 both fi_resmgmt_test -e rdm -t -m 1000
 both fi_resmgmt_test -e rdm -m 1000
 alone fi_loopback
-for kind in counters msg tagged rma atomic f_atomic; do
-    by_address fi_rdm_deferred_wq -T $kind
-done
-by_address fi_rdm_deferred_wq -a
+if [ -z "$newest" ]; then
+    for kind in counters msg tagged rma atomic f_atomic; do
+        by_address fi_rdm_deferred_wq -T $kind
+    done
+    by_address fi_rdm_deferred_wq -a
+else
+    left_out "fi_rdm_deferred_wq" "fabtests 2.6 count what peers write at a counter of its own (rma_cntr), and the test waits for it at the counter of receives; the sockets provider hangs in it too"
+fi
 left_out "fi_rdm_deferred_wq -T c_atomic" "it expects FI_CSWAP_LE to swap although the compare value is not less or equal; the sockets provider fails it too"
 both fi_av_xfer -e rdm
 both fi_cq_data -e rdm
@@ -218,7 +248,15 @@ by_address fi_poll -t counter
 both fi_multi_mr -e rdm -V
 both fi_multi_ep -e rdm -v
 both fi_bw -e rdm -v -T 1 -U
-both fi_rdm_multi_client -C 10 -I 5
+for options in "" "-U"; do
+    both fi_rdm_multi_client -C 10 -I 5 $options
+done
+both fi_unmap_mem -I 5
+for operation in msg rma; do
+    several fi_multinode "$transfer" $operation
+done
+left_out "fi_multinode_coll" "collectives are not there (tcp and tcp;ofi_rxm pass it)"
+left_out "fi_mr_cache_evict" "it registers a key that is in use, which is refused (FI_ENOKEY), and reports errno in place of that; with stock providers errno happens to make it skip its parts"
 if [[ $server_wire == netdev:* && $server_wire != *,* ]]; then
     left_out "fi_rdm_multi_domain -V" "each domain needs a port, and a wire on one network device has one (error 19, ENODEV)"
 else
@@ -229,6 +267,7 @@ fi
 by_address fi_msg
 by_address fi_msg_epoll
 by_addresses fi_msg_sockets
+left_out "fi_shared_ctx -e msg" "connected endpoints share no receive context; with --no-rx-shared-ctx the test posts a receive of 256 bytes at NULL, which is refused (the sockets provider passes both)"
 by_address fi_cm_data
 by_address fi_msg_pingpong -I 100 -v
 by_address fi_msg_pingpong -I 5 -v -S all
@@ -250,6 +289,12 @@ by_addresses fi_multi_ep -e msg -v
 
 if [ -n "$newest" ]; then
     alone fi_setopt_test
+    alone sighandler_test
+    for operation in write writedata; do
+        both fi_rma_pingpong -e rdm -I 5 -o $operation
+        by_address fi_rma_pingpong -e msg -I 5 -o $operation
+    done
+    both fi_rma_tx_completion -e rdm
     for options in "" "-U"; do
         both fi_flood -e rdm -v -T 1 $options
     done
