@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <memory>
 
 #include "lib/rma/remote_memory.h"
@@ -113,8 +114,12 @@ int check_attributes(const tw_mr_attr& attr) {
     for (size_t i = 0; i < attr.iov_count; ++i) {
         const auto start = reinterpret_cast<uint64_t>(attr.iov[i].iov_base);
         uint64_t end;
-        if (start == 0 && attr.iov[i].iov_len != 0) {
-            return refuse(EINVAL, "tw_mr_open: memory of more than 0 bytes is NULL");
+        // The whole address space, for memory that is not known yet (MPI's dynamic windows).
+        const bool everything = attr.iov_count == 1 && attr.iov[i].iov_len == SIZE_MAX;
+        if (start == 0 && attr.iov[i].iov_len != 0 && !everything) {
+            return refuse(EINVAL,
+                          "tw_mr_open: memory of more than 0 bytes is NULL (with SIZE_MAX bytes as "
+                          "the only piece it is the whole address space)");
         }
         if (__builtin_add_overflow(start, attr.iov[i].iov_len, &end) ||
             __builtin_add_overflow(total, attr.iov[i].iov_len, &total)) {

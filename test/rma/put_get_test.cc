@@ -42,6 +42,17 @@ TEST_F(PutGet, get_brings_the_bytes_and_completes) {
     EXPECT_EQ(b.stat("rma_gets"), 1u);
 }
 
+TEST_F(PutGet, a_region_may_be_the_whole_address_space) {
+    Memory everything(b, {iovec{nullptr, SIZE_MAX}});
+    std::string target(5000, '.');
+    const std::string payload = pattern(3, target.size());
+    const auto address = reinterpret_cast<uint64_t>(target.data());
+    a.posted(tw_write(a.ep, payload.data(), payload.size(), a.address_of(b), address,
+                      everything.key(), nullptr));
+    ASSERT_TRUE(finish());
+    EXPECT_EQ(target, payload);
+}
+
 TEST_F(PutGet, every_length) {
     Memory memory(b, 3'000'000);
     std::string buffer;
