@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstring>
 #include <mutex>
+#include <string>
 
 #include "drivers/softcx/engine.h"
 #include "drivers/softcx/model/counters.h"
@@ -77,6 +78,12 @@ SOFTCX_EXPORT const char* softcx_describe(void) {
     std::snprintf(text, sizeof(text), "softcx, %zu device%s, wire %s, %s", count,
                   count == 1 ? "" : "s", machine.configuration.wire.c_str(), mode_text(machine));
     return text;
+}
+
+SOFTCX_EXPORT const char* softcx_error(void) {
+    static thread_local std::string text;
+    text = softcx::machine_error();
+    return text.c_str();
 }
 
 SOFTCX_EXPORT int softcx_inject_wq_error(const char* device_name, unsigned int wqn,

@@ -30,6 +30,9 @@ int softcx_step(void);
 /* One line for people: "softcx, 2 devices, wire switch:demo, step mode". */
 const char* softcx_describe(void);
 
+/* Why no device is shown, or the last one could not be opened; empty: nothing failed. */
+const char* softcx_error(void);
+
 /* Faults on demand, for tests. The next WQE of the ring completes in error (and the
  * ring goes to ERR) with `syndrome` (MLX5_CQE_SYNDROME_*). 0, or -ENODEV/-ENOENT/-EINVAL. */
 int softcx_inject_wq_error(const char* device, unsigned int wqn, unsigned int syndrome);

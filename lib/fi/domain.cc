@@ -171,7 +171,7 @@ int make_domain(Fabric& fabric, const fi_info& info, Domain** made) {
             return error;
         }
     } catch (const port::Failure& failure) {
-        FI_WARN(&provider, FI_LOG_DOMAIN, "%s: %s\n", failure.what(), failure.remedy().c_str());
+        FI_WARN(&provider, FI_LOG_DOMAIN, "%s\n", failure.text().c_str());
         return -FI_ENODEV;
     }
     ++fabric.children;

@@ -401,7 +401,7 @@ int get_info(uint32_t version, const char* node, const char* service, uint64_t f
         }
         return last != nullptr ? 0 : result;
     } catch (const port::Failure& failure) {
-        FI_WARN(&provider, FI_LOG_CORE, "%s: %s\n", failure.what(), failure.remedy().c_str());
+        FI_WARN(&provider, FI_LOG_CORE, "%s\n", failure.text().c_str());
     }
     return -FI_ENODATA;
 }

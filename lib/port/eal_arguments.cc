@@ -89,6 +89,8 @@ void choose_cores(EalArguments& eal, uint32_t lcores) {
                               : fmt::format("cores: {} threads, on any of {}", lcores, list));
 }
 
+}  // namespace
+
 std::string first_mlx5_device() {
     int count = 0;
     ibv_device** devices = ibv_get_device_list(&count);
@@ -104,8 +106,6 @@ std::string first_mlx5_device() {
     }
     return found;
 }
-
-}  // namespace
 
 bool has_option(const std::vector<std::string>& arguments,
                 std::initializer_list<std::string_view> options) {

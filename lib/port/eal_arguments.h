@@ -28,6 +28,9 @@ EalArguments complete_eal_arguments(std::vector<std::string> given, const EalMem
 // The device, too: an mlx5 RDMA device. `program` is for the remedy when there is none (Failure).
 void choose_device(EalArguments& eal, const std::string& program);
 
+// The first mlx5 RDMA device that libibverbs shows, a software one, too; empty: none.
+std::string first_mlx5_device();
+
 // Whether one of the options is among the arguments: "--vdev", "--vdev=x", "-l", "-l0".
 bool has_option(const std::vector<std::string>& arguments,
                 std::initializer_list<std::string_view> options);

@@ -14,6 +14,10 @@ class Failure : public std::runtime_error {
         : std::runtime_error(what), remedy_(std::move(remedy)) {}
 
     const std::string& remedy() const noexcept { return remedy_; }
+    // Both, for a line of a log.
+    std::string text() const {
+        return remedy_.empty() ? what() : std::string(what()) + ": " + remedy_;
+    }
 
   private:
     std::string remedy_;

@@ -99,7 +99,8 @@ void Port::configure(uint16_t wanted_mtu) {
           fmt::format("MTU between {} and {}", info.min_mtu, info.max_mtu));
     if (wanted_mtu != 0) {
         check(rte_eth_dev_set_mtu(port_id_, wanted_mtu), "the port refuses the MTU",
-              fmt::format("--mtu takes {} to {}", info.min_mtu, info.max_mtu));
+              fmt::format("it takes {} to {}, asked for is {}", info.min_mtu, info.max_mtu,
+                          wanted_mtu));
     }
     check(rte_eth_dev_get_mtu(port_id_, &mtu_), "the port has no MTU");
     check(rte_eth_macaddr_get(port_id_, &mac_), "the port has no MAC address");

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "lib/port/eal_arguments.h"
+#include "lib/port/eal_options.h"
 #include "lib/port/failure.h"
 #include "lib/port/softcx_attach.h"
 
@@ -114,6 +115,7 @@ void start_eal(const Settings& settings) {
                        .devices = ports_of(settings)});
     }
     std::vector<std::string> given = words(settings.eal_args);
+    check_eal_arguments("TAGWIRE_EAL_ARGS", given);
     given.insert(given.begin(), "tagwire");
     if (!has_option(given, {"--no-pci", "-a", "--allow", "-b", "--block"})) {
         given.emplace_back("--no-pci");
@@ -156,6 +158,13 @@ uint16_t find_port(const Settings& settings, unsigned index) {
                       "name one device for each worker in TAGWIRE_EAL_ARGS, as --vdev=...");
     }
     const std::string name = device.substr(0, device.find(','));
+    if (name.starts_with("net_mlx5raw") && first_mlx5_device().empty()) {
+        throw Failure(
+            fmt::format("TAGWIRE_VDEV={} wants an mlx5 RDMA device, and there is none", device),
+            "with a card, load mlx5_ib (modprobe mlx5_ib) and check ibv_devices; without one, "
+            "leave TAGWIRE_VDEV unset, which takes the software card, or start the program under "
+            "softcx-run");
+    }
     const std::string arguments =
         name.size() < device.size() ? device.substr(name.size() + 1) : std::string{};
     uint16_t port_id = 0;
@@ -163,9 +172,12 @@ uint16_t find_port(const Settings& settings, unsigned index) {
         return port_id;
     }
     if (const int result = rte_vdev_init(name.c_str(), arguments.c_str()); result != 0) {
-        throw Failure(
-            fmt::format("the device '{}' cannot be opened: {}", device, rte_strerror(-result)),
-            "TAGWIRE_EAL_ARGS=--log-level=*:info says more; the software switch has 32 ports");
+        const std::string complaint = softcx_complaint();
+        throw complaint.empty()
+            ? Failure(fmt::format("the device '{}' cannot be opened: {}", device,
+                                  rte_strerror(-result)),
+                      "TAGWIRE_EAL_ARGS=--log-level=*:info says more")
+            : Failure(fmt::format("the device '{}' cannot be opened: {}", device, complaint));
     }
     if (rte_eth_dev_get_port_by_name(name.c_str(), &port_id) != 0) {
         throw Failure(fmt::format("the device '{}' is no Ethernet port", device),
@@ -219,8 +231,9 @@ std::unique_ptr<Lease> Lease::acquire(const Settings& settings) {
     }
     if (index >= ports_of(settings)) {
         throw Failure(fmt::format("all {} ports of this process are in use", ports_of(settings)),
-                      "TAGWIRE_WORKERS allows more; each takes one of the 32 ports of a software "
-                      "switch, or a network device of its own");
+                      ports_of(settings) == settings.workers
+                          ? "TAGWIRE_WORKERS allows more; each takes a port of its own"
+                          : "each takes a network device of its own: name more in TAGWIRE_WIRE");
     }
     if (index == all.slots.size()) {
         const uint16_t mtu = mtu_of(settings);

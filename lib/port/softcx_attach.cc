@@ -204,13 +204,20 @@ bool softcx_is_here() {
     return dlsym(RTLD_DEFAULT, "softcx_describe") != nullptr;
 }
 
+std::string softcx_complaint() {
+    using Tell = const char* (*)();
+    const auto tell = reinterpret_cast<Tell>(dlsym(RTLD_DEFAULT, "softcx_error"));
+    return tell != nullptr ? tell() : std::string{};
+}
+
 void attach_softcx(const SoftcxSettings& settings) {
     if (softcx_is_here()) {
         return;
     }
     Variables variables;
-    if (!settings.wire.empty()) {
+    if (!settings.wire.empty() && std::getenv("SOFTCX_WIRE") == nullptr) {
         variables.set("SOFTCX_WIRE", settings.wire);
+        variables.set("SOFTCX_WIRE_VARIABLE", "TAGWIRE_WIRE");
     }
     if (!settings.mac.empty() && std::getenv("SOFTCX_NETDEV") == nullptr) {
         variables.set("SOFTCX_MAC", settings.mac);
@@ -236,6 +243,9 @@ void attach_softcx(const SoftcxSettings& settings) {
     // It reads its variables when it is first asked for something.
     using Describe = const char* (*)();
     reinterpret_cast<Describe>(dlsym(handle, "softcx_describe"))();
+    if (const std::string complaint = softcx_complaint(); !complaint.empty()) {
+        throw Failure("the software card cannot be used: " + complaint);
+    }
     dl_iterate_phdr(collect, &walk);
     for (const Object& object : walk.objects) {
         lead_to_softcx(object, calls);

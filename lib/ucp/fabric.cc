@@ -41,6 +41,7 @@ int PortFabric::open_worker(tw_worker_attr wanted, tw_worker** worker, tw_addres
         auto lease = port::Lease::acquire(settings);
         tw_worker_attr attr = lease->worker_attr();
         if (const int error = tw_worker_open(&attr, worker); error != 0) {
+            log_error("ucp_worker_create: %s", tw_last_error());
             return error;
         }
         *address = attr.address;
@@ -48,8 +49,7 @@ int PortFabric::open_worker(tw_worker_attr wanted, tw_worker** worker, tw_addres
         leases_[*worker] = std::move(lease);
         return 0;
     } catch (const port::Failure& failure) {
-        log_error("%s%s%s", failure.what(), failure.remedy().empty() ? "" : ": ",
-                  failure.remedy().c_str());
+        log_error("ucp_worker_create: %s", failure.text().c_str());
         return -ENODEV;
     }
 }

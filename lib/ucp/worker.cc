@@ -89,11 +89,11 @@ ucs_status_t Worker::open_core() {
     attr.max_peers = std::max(
         kMinPeers,
         static_cast<uint32_t>(4 * std::min<size_t>(context_.expected_endpoints, 1u << 20)));
-    int error = fabric().open_worker(attr, &core_, &address_.address);
-    const tw_cq_attr queue{sizeof(tw_cq_attr), 0};
-    if (error == 0) {
-        error = tw_av_open(core_, &addresses_);
+    if (const int error = fabric().open_worker(attr, &core_, &address_.address); error != 0) {
+        return status_of(error);
     }
+    const tw_cq_attr queue{sizeof(tw_cq_attr), 0};
+    int error = tw_av_open(core_, &addresses_);
     if (error == 0) {
         error = tw_cq_open(core_, &queue, &queue_);
     }

@@ -117,8 +117,10 @@ bool read_configuration(const char* (*get)(const char*), Configuration& configur
         const uint32_t spoken_of = devices_of_wire(configuration.wire);
         if (spoken_of != 0 && get("SOFTCX_DEVICES") == nullptr && get("SOFTCX_NETDEV") == nullptr)
             configuration.devices = std::min(spoken_of, kMaxDevices);
+        if (const char* variable = get("SOFTCX_WIRE_VARIABLE"); variable != nullptr)
+            configuration.wire_variable = variable;
         if (const std::string remedy = check_wire(text, configuration.devices); !remedy.empty()) {
-            error = wrong("SOFTCX_WIRE", text, remedy.c_str());
+            error = wrong(configuration.wire_variable.c_str(), text, remedy.c_str());
             return false;
         }
     }

@@ -19,6 +19,7 @@ enum class Mode : uint8_t { kAuto, kStep, kThread, kTrap };
 struct Configuration {
     uint32_t devices = 1;
     std::string wire = "loopback";
+    std::string wire_variable = "SOFTCX_WIRE";  // in which the user named it, for error texts
     Mode mode = Mode::kAuto;
     std::optional<MacAddress> mac;
     std::vector<std::string> netdevs;  // network devices of mlx5_0, mlx5_1 ...

@@ -84,7 +84,7 @@ MacAddress plus(const MacAddress& first, uint32_t index) {
 
 Machine* make_machine() {
     auto made = std::make_unique<Machine>();
-    std::string error;
+    std::string& error = made->error;
     if (!read_configuration(environment, made->configuration, error)) {
         log(LogLevel::kError, "%s (no device is shown until then)", error.c_str());
         return made.release();
@@ -98,8 +98,8 @@ Machine* make_machine() {
         device->port.mac = plus(first, i);
         const std::string* netdev = made->configuration.netdev_of(i);
         if (netdev != nullptr && !read_netdev_mac(*netdev, device->port.mac, error)) {
-            log(LogLevel::kError, "SOFTCX_NETDEV: %s: %s (no device is shown until then)",
-                netdev->c_str(), error.c_str());
+            error = "SOFTCX_NETDEV: " + *netdev + ": " + error;
+            log(LogLevel::kError, "%s (no device is shown until then)", error.c_str());
             made->devices.clear();
             break;
         }
@@ -199,17 +199,26 @@ Device* find_device(const char* name) {
     return nullptr;
 }
 
+std::string machine_error() {
+    const Machine& owner = machine();
+    const std::lock_guard lock(ready_mutex());
+    return owner.error;
+}
+
 bool start_device(Device& device) {
     Machine& owner = machine();
     const std::lock_guard making_lock(ready_mutex());
     const std::lock_guard lock(device.mutex);
+    owner.error.clear();
     if (!device.port.wire) {
         std::string error;
         device.port.wire =
             open_wire(owner.configuration.wire, device.index, device.port.counters, &error);
         if (!device.port.wire) {
-            log(LogLevel::kError, "%s: cannot plug in SOFTCX_WIRE=%s: %s", device.name.c_str(),
-                owner.configuration.wire.c_str(), error.c_str());
+            owner.error = owner.configuration.wire_variable + "=" + owner.configuration.wire +
+                          ": " + error;
+            log(LogLevel::kError, "%s: cannot plug in %s", device.name.c_str(),
+                owner.error.c_str());
             return false;
         }
         if (owner.configuration.faults.any()) {

@@ -19,6 +19,7 @@ struct Machine {
     std::atomic<bool> stopping{false};
     std::atomic<bool> client_steps{false};  // somebody called softcx_step
     std::thread thread;
+    std::string error;  // why there are no devices, or one did not start
 };
 
 // Made from the environment at first use. A forked child gets its own: the parent's
@@ -29,6 +30,9 @@ Machine& machine();
 Machine* machine_if_any() noexcept;
 
 Device* find_device(const char* name);
+
+// Machine::error.
+std::string machine_error();
 
 // Plugs the device into its wire and sees to its stepping. False: the reason was
 // logged.

@@ -219,7 +219,8 @@ bool SwitchSegment::take_port(std::string* error) {
         layout_->active.fetch_or(uint64_t{1} << port, std::memory_order_release);
         return true;
     }
-    *error = "all " + std::to_string(kSwitchPorts) + " ports of " + path_ + " are in use";
+    *error = "all " + std::to_string(kSwitchPorts) + " ports of " + path_ +
+             " are in use: end a program that has one, or choose another name";
     return false;
 }
 
