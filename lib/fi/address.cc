@@ -11,11 +11,12 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "lib/fi/provider.h"
+#include "lib/fi/refusal.h"
 
 namespace tagwire::fi {
 namespace {
 
+constexpr const char* kForms = "an address is a sockaddr_in or a sockaddr_in6";
 constexpr size_t kMappedOffset = 12;  // of the IPv4 address in a mapped one
 
 sockaddr_in6 to_sockaddr6(const tw_address& address) {
@@ -28,11 +29,6 @@ sockaddr_in6 to_sockaddr6(const tw_address& address) {
     return name;
 }
 
-int refuse(int error, const char* what) {
-    FI_WARN(&provider, FI_LOG_AV, "%s\n", what);
-    return error;
-}
-
 int from_sockaddr6(const sockaddr_in6& name, tw_address* address) {
     in_addr ip{};
     if (IN6_IS_ADDR_V4MAPPED(&name.sin6_addr)) {
@@ -40,7 +36,7 @@ int from_sockaddr6(const sockaddr_in6& name, tw_address* address) {
     } else if (IN6_IS_ADDR_LOOPBACK(&name.sin6_addr)) {
         ip.s_addr = htonl(INADDR_LOOPBACK);
     } else if (!IN6_IS_ADDR_UNSPECIFIED(&name.sin6_addr)) {
-        return refuse(-EAFNOSUPPORT,
+        return refuse(-EAFNOSUPPORT, FI_LOG_AV,
                       "an IPv6 address: Tagwire's packets are IPv4, so give an IPv4 address or an "
                       "IPv4-mapped one (::ffff:10.0.0.1)");
     }
@@ -83,7 +79,7 @@ sockaddr_in to_sockaddr(const tw_address& address) {
 int from_sockaddr(const void* data, size_t length, tw_address* address) {
     sockaddr_in name{};
     if (data == nullptr || length < sizeof(name)) {
-        return refuse(-FI_EINVAL, "an address is a sockaddr_in or a sockaddr_in6");
+        return refuse(-FI_EINVAL, FI_LOG_AV, kForms);
     }
     std::memcpy(&name, data, sizeof(name));
     if (name.sin_family == AF_INET6 && length >= sizeof(sockaddr_in6)) {
@@ -92,7 +88,7 @@ int from_sockaddr(const void* data, size_t length, tw_address* address) {
         return from_sockaddr6(name6, address);
     }
     if (name.sin_family != AF_INET) {
-        return refuse(-FI_EINVAL, "an address is a sockaddr_in or a sockaddr_in6");
+        return refuse(-FI_EINVAL, FI_LOG_AV, kForms);
     }
     *address = {};
     address->family = 4;
@@ -108,7 +104,8 @@ int from_name(uint32_t format, const void* data, size_t length, tw_address* addr
         std::memcpy(&family, data, sizeof(family));
     }
     if (length < name_size(format) || family != (format == FI_SOCKADDR_IN6 ? AF_INET6 : AF_INET)) {
-        return refuse(-FI_EINVAL, "a name has the address format that the object was opened with");
+        return refuse(-FI_EINVAL, FI_LOG_AV,
+                      "a name has the address format that the object was opened with");
     }
     return from_sockaddr(data, length, address);
 }

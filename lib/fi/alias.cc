@@ -7,6 +7,7 @@
 
 #include "lib/fi/endpoint.h"
 #include "lib/fi/object.h"
+#include "lib/fi/refusal.h"
 
 namespace tagwire::fi {
 namespace {
@@ -293,7 +294,9 @@ int open_alias(Endpoint& ep, const struct fi_alias& wanted) {
     const uint64_t direction = wanted.flags & (FI_TRANSMIT | FI_RECV);
     if (wanted.fid == nullptr || ep.core == nullptr || ep.fid.fid.fclass != FI_CLASS_EP ||
         (direction != FI_TRANSMIT && direction != FI_RECV)) {
-        return -FI_EINVAL;
+        return refuse(-FI_EINVAL, FI_LOG_EP_CTRL,
+                      "an alias is one of an endpoint, and has either FI_TRANSMIT or FI_RECV in "
+                      "its flags");
     }
     auto* alias = new (std::nothrow) Endpoint{};
     if (alias == nullptr) {

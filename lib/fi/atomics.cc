@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Atomics: the core's calls under libfabric's names; datatypes and operations have its numbers.
+#include <fmt/format.h>
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_errno.h>
 
 #include "lib/fi/deferred.h"
 #include "lib/fi/flags.h"
 #include "lib/fi/post.h"
+#include "lib/fi/refusal.h"
 
 namespace tagwire::fi {
 namespace {
@@ -21,6 +23,12 @@ constexpr uint64_t kAtomicCallFlags =
 
 bool is_known(fi_datatype datatype, fi_op op) {
     return datatype <= FI_DOUBLE && op <= FI_MSWAP;
+}
+int unknown(fi_datatype datatype, fi_op op) {
+    return refuse(-FI_EOPNOTSUPP, FI_LOG_EP_DATA,
+                  fmt::format("datatypes end with FI_DOUBLE, and operations with FI_MSWAP; asked "
+                              "for are {} and {}",
+                              static_cast<unsigned>(datatype), static_cast<unsigned>(op)));
 }
 tw_datatype to_core(fi_datatype datatype) {
     return static_cast<tw_datatype>(datatype);
@@ -47,10 +55,10 @@ tw_msg_atomic to_core(const Endpoint& ep, const fi_msg_atomic& msg) {
 template <class Call>
 ssize_t post(fid_ep* ep, fi_datatype datatype, fi_op op, Call call, uint64_t flags = 0) {
     if (!is_known(datatype, op)) {
-        return -FI_EOPNOTSUPP;
+        return unknown(datatype, op);
     }
     if ((flags & ~kAtomicCallFlags) != 0) {
-        return -FI_EINVAL;
+        return refuse_flags("an atomic", flags, kAtomicCallFlags);
     }
     return send(ep, call, (flags & FI_MORE) != 0);
 }
@@ -73,8 +81,11 @@ ssize_t writev(fid_ep* ep, const fi_ioc* iov, void**, size_t count, fi_addr_t de
 
 ssize_t writemsg(fid_ep* ep, const fi_msg_atomic* msg, uint64_t flags) {
     if ((flags & FI_TRIGGER) != 0) [[unlikely]] {
-        if (!is_known(msg->datatype, msg->op) || (flags & ~(kAtomicCallFlags | FI_TRIGGER)) != 0) {
-            return -FI_EINVAL;
+        if (!is_known(msg->datatype, msg->op)) {
+            return unknown(msg->datatype, msg->op);
+        }
+        if ((flags & ~(kAtomicCallFlags | FI_TRIGGER)) != 0) {
+            return refuse_flags("a triggered atomic", flags, kAtomicCallFlags | FI_TRIGGER);
         }
         auto& endpoint = object_of<Endpoint>(ep);
         const Guard guard(*endpoint.domain);
@@ -200,7 +211,9 @@ constexpr size_t size_of(fi_datatype datatype) {
 int query_atomic(fid_domain*, fi_datatype datatype, fi_op op, fi_atomic_attr* attr,
                  uint64_t flags) {
     if ((flags & ~(FI_FETCH_ATOMIC | FI_COMPARE_ATOMIC | FI_TAGGED)) != 0 || attr == nullptr) {
-        return -FI_EINVAL;
+        return refuse(-FI_EINVAL, FI_LOG_DOMAIN,
+                      "fi_query_atomic takes FI_FETCH_ATOMIC, FI_COMPARE_ATOMIC and FI_TAGGED, and "
+                      "attr cannot be NULL");
     }
     if (!is_known(datatype, op) || (flags & FI_TAGGED) != 0) {
         return -FI_EOPNOTSUPP;

@@ -2,8 +2,10 @@
 #include "lib/fi/av.h"
 
 #include <arpa/inet.h>
+#include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cstring>
 #include <new>
@@ -11,24 +13,29 @@
 #include <vector>
 
 #include "lib/fi/address.h"
+#include "lib/fi/completion_queue.h"
 #include "lib/fi/event_queue.h"
 #include "lib/fi/flags.h"
 #include "lib/fi/object.h"
 #include "lib/fi/provider.h"
+#include "lib/fi/refusal.h"
 
 namespace tagwire::fi {
 namespace {
 
+constexpr const char* kNoKey = "the vector has no such authorization key (fi_av_insert_auth_key)";
+
 // `key`: of fi_av_insert_auth_key, or nullptr.
 int insert_one(AddressVector& av, const tw_address& address, const fi_addr_t* key,
                fi_addr_t* index) {
-    int result = address.udp_port != 0 ? 0 : -FI_EINVAL;
+    int result =
+        address.udp_port != 0 ? 0 : refuse(-FI_EINVAL, FI_LOG_AV, "an address needs a UDP port");
     if (result == 0) {
         tw_addr inserted = TW_ADDR_UNSPEC;
         if (key == nullptr) {
             result = tw_av_insert(av.av, &address, &inserted);
         } else if (const auto found = av.keys.find(*key); found == av.keys.end()) {
-            result = -FI_EINVAL;
+            result = refuse(-FI_EINVAL, FI_LOG_AV, kNoKey);
         } else {
             result = tw_av_insert_with_key(av.av, &address, *key - kKeyAddresses, &inserted);
             if (result == 0) {
@@ -38,7 +45,9 @@ int insert_one(AddressVector& av, const tw_address& address, const fi_addr_t* ke
         *index = result == 0 ? inserted : FI_ADDR_NOTAVAIL;
         if (result == 0 && av.shared != nullptr &&
             !av.shared->append(to_sockaddr(address), inserted)) {
-            result = -FI_ENOSPC;
+            result = refuse(-FI_ENOSPC, FI_LOG_AV,
+                            fmt::format("a vector with a name has at most {} addresses",
+                                        SharedTable::kCapacity));
         }
     } else {
         *index = FI_ADDR_NOTAVAIL;
@@ -51,10 +60,14 @@ template <class AddressOf>
 int insert_all(AddressVector& av, size_t count, fi_addr_t* indexes, uint64_t flags, void* context,
                AddressOf address_of) {
     if (av.asynchronous && av.eq == nullptr) {
-        return -FI_ENOEQ;
+        return refuse(-FI_ENOEQ, FI_LOG_AV,
+                      "the vector was opened with FI_EVENT: bind an event queue first "
+                      "(fi_av_bind)");
     }
     if (av.shared != nullptr && av.shared->read_only()) {
-        return -FI_EACCES;
+        return refuse(-FI_EACCES, FI_LOG_AV,
+                      "the vector was opened with FI_READ: the process that opened it without "
+                      "inserts");
     }
     auto* errors = (flags & FI_SYNC_ERR) != 0 ? static_cast<int*>(context) : nullptr;
     size_t inserted = 0;
@@ -85,16 +98,43 @@ int insert_all(AddressVector& av, size_t count, fi_addr_t* indexes, uint64_t fla
     return static_cast<int>(inserted);
 }
 
-// With FI_AUTH_KEY the indexes are also where each key is named.
-bool can_insert(uint64_t flags, const fi_addr_t* indexes) {
-    return (flags & ~(FI_MORE | FI_SYNC_ERR | kAuthKey)) == 0 &&
-           ((flags & kAuthKey) == 0 || indexes != nullptr);
+// With FI_AUTH_KEY the indexes are also where each key is named, with FI_SYNC_ERR the context is
+// where the errors go.
+int check_insertion(const char* call, bool has_addresses, uint64_t flags, const fi_addr_t* indexes,
+                    const void* context) {
+    if ((flags & ~(FI_MORE | FI_SYNC_ERR | kAuthKey)) != 0) {
+        return refuse(-FI_EINVAL, FI_LOG_AV,
+                      fmt::format("{} takes FI_MORE, FI_SYNC_ERR and, from libfabric 2.0 on, "
+                                  "FI_AUTH_KEY; asked for is {:#x}",
+                                  call, flags));
+    }
+    if ((flags & kAuthKey) != 0 && indexes == nullptr) {
+        return refuse(
+            -FI_EINVAL, FI_LOG_AV,
+            fmt::format("{} with FI_AUTH_KEY reads the keys from fi_addr, which is NULL", call));
+    }
+    if ((flags & FI_SYNC_ERR) != 0 && context == nullptr) {
+        return refuse(
+            -FI_EINVAL, FI_LOG_AV,
+            fmt::format("{} with FI_SYNC_ERR writes the errors to context, which is NULL", call));
+    }
+    return has_addresses
+               ? 0
+               : refuse(-FI_EINVAL, FI_LOG_AV, fmt::format("{}: no address was given", call));
+}
+
+int not_resolved(const char* node, const char* service, int error) {
+    return refuse(
+        error, FI_LOG_AV,
+        fmt::format("node {}, service {}: not resolved to an IPv4 address", node, service));
 }
 
 int insert(fid_av* handle, const void* addresses, size_t count, fi_addr_t* indexes, uint64_t flags,
            void* context) {
-    if (!can_insert(flags, indexes) || (addresses == nullptr && count > 0)) {
-        return -FI_EINVAL;
+    if (const int error = check_insertion("fi_av_insert", addresses != nullptr || count == 0, flags,
+                                          indexes, context);
+        error != 0) {
+        return error;
     }
     auto& av = object_of<AddressVector>(handle);
     const auto* bytes = static_cast<const char*>(addresses);
@@ -106,23 +146,30 @@ int insert(fid_av* handle, const void* addresses, size_t count, fi_addr_t* index
 
 int insert_service(fid_av* handle, const char* node, const char* service, fi_addr_t* index,
                    uint64_t flags, void* context) {
-    if (node == nullptr || service == nullptr || !can_insert(flags, index)) {
-        return -FI_EINVAL;
+    if (const int error = check_insertion("fi_av_insertsvc", node != nullptr && service != nullptr,
+                                          flags, index, context);
+        error != 0) {
+        return error;
     }
-    return insert_all(
-        object_of<AddressVector>(handle), 1, index, flags, context,
-        [&](size_t, tw_address* address) { return resolve(node, service, false, address); });
+    return insert_all(object_of<AddressVector>(handle), 1, index, flags, context,
+                      [&](size_t, tw_address* address) {
+                          const int error = resolve(node, service, false, address);
+                          return error == 0 ? 0 : not_resolved(node, service, error);
+                      });
 }
 
 // node, node + 1 ... with service, service + 1 ... each.
 int insert_range(fid_av* handle, const char* node, size_t nodes, const char* service,
                  size_t services, fi_addr_t* indexes, uint64_t flags, void* context) {
-    if (node == nullptr || service == nullptr || services == 0 || !can_insert(flags, indexes)) {
-        return -FI_EINVAL;
+    if (const int error = check_insertion("fi_av_insertsym",
+                                          node != nullptr && service != nullptr && services > 0,
+                                          flags, indexes, context);
+        error != 0) {
+        return error;
     }
     tw_address first{};
     if (const int error = resolve(node, service, false, &first); error != 0) {
-        return error;
+        return not_resolved(node, service, error);
     }
     return insert_all(object_of<AddressVector>(handle), nodes * services, indexes, flags, context,
                       [&](size_t i, tw_address* address) {
@@ -140,7 +187,7 @@ int insert_range(fid_av* handle, const char* node, size_t nodes, const char* ser
 int remove_auth_keys(AddressVector& av, const fi_addr_t* indexes, size_t count) {
     for (size_t i = 0; i < count; ++i) {
         if (!av.keys.contains(indexes[i])) {
-            return -FI_EINVAL;
+            return refuse(-FI_EINVAL, FI_LOG_AV, kNoKey);
         }
         if (const int result = tw_av_remove(av.av, indexes[i] - kKeyAddresses); result != 0) {
             return log_failure("the authorization key is not removed", result);
@@ -150,31 +197,49 @@ int remove_auth_keys(AddressVector& av, const fi_addr_t* indexes, size_t count) 
     return 0;
 }
 
+int remove_one(AddressVector& av, tw_addr index) {
+    // An acknowledgement may still be under way.
+    const auto end =
+        std::chrono::steady_clock::now() + std::chrono::milliseconds(av.domain->peer_timeout_ms);
+    int result = 0;
+    while ((result = tw_av_remove(av.av, index)) == -EBUSY &&
+           std::chrono::steady_clock::now() < end) {
+        av.domain->progress();
+    }
+    return result;
+}
+
+// The contexts of a scalable endpoint that were named go with its address.
+int remove_with_contexts(AddressVector& av, fi_addr_t address) {
+    for (auto context = av.contexts.begin(); context != av.contexts.end();) {
+        if (av.base_of(context->first) != address) {
+            ++context;
+            continue;
+        }
+        if (const int result = remove_one(av, context->second); result != 0) {
+            return result;
+        }
+        av.context_names.erase(context->second);
+        context = av.contexts.erase(context);
+    }
+    return remove_one(av, address);
+}
+
 int remove(fid_av* handle, fi_addr_t* indexes, size_t count, uint64_t flags) {
     auto& av = object_of<AddressVector>(handle);
     if ((flags & ~kAuthKey) != 0) {
-        return -FI_EINVAL;
+        return refuse_flags("fi_av_remove", flags, kAuthKey);
     }
     const Guard guard(*av.domain);
     if (flags != 0) {
         return remove_auth_keys(av, indexes, count);
     }
     for (size_t i = 0; i < count; ++i) {
-        // An acknowledgement may still be under way.
-        const auto end = std::chrono::steady_clock::now() +
-                         std::chrono::milliseconds(av.domain->peer_timeout_ms);
-        int result = 0;
-        while ((result = tw_av_remove(av.av, indexes[i])) == -EBUSY &&
-               std::chrono::steady_clock::now() < end) {
-            av.domain->progress();
-        }
-        if (result != 0) {
-            return result;
+        if (const int result = remove_with_contexts(av, indexes[i]); result != 0) {
+            return log_failure("the address is not removed", result);
         }
         av.key_of.erase(indexes[i]);
     }
-    // Contexts of what was removed are looked up anew, and not found.
-    av.contexts.clear();
     return 0;
 }
 
@@ -183,8 +248,9 @@ int lookup(fid_av* handle, fi_addr_t index, void* data, size_t* length) {
     tw_address address{};
     {
         const Guard guard(*av.domain);
-        if (const int result = tw_av_lookup(av.av, index, &address); result != 0) {
-            return result;
+        const tw_addr known = index < kPlainAddresses ? index : av.context_of(index);
+        if (const int result = tw_av_lookup(av.av, known, &address); result != 0) {
+            return log_failure("the address is not looked up", result);
         }
     }
     *length = copy_name(address, av.domain->address_format, data, *length);
@@ -211,7 +277,10 @@ int close_av(fid* handle) {
     {
         const Guard guard(*av.domain);
         if (const int result = tw_av_close(av.av); result != 0) {
-            return result;
+            return log_failure("the address vector does not close", result);
+        }
+        for (CompletionQueue* queue : av.domain->queues) {
+            queue->contexts = queue->contexts == &av ? nullptr : queue->contexts;
         }
     }
     if (av.eq != nullptr) {
@@ -224,11 +293,10 @@ int close_av(fid* handle) {
 
 int bind_av(fid* handle, fid* other, uint64_t) {
     auto& av = object_of<AddressVector>(handle);
-    if (other->fclass != FI_CLASS_EQ) {
-        return -FI_EINVAL;
-    }
-    if (!av.asynchronous || av.eq != nullptr) {
-        return -FI_EINVAL;
+    if (other->fclass != FI_CLASS_EQ || !av.asynchronous || av.eq != nullptr) {
+        return refuse(-FI_EINVAL, FI_LOG_AV,
+                      "an address vector is bound to one event queue, if it was opened with "
+                      "FI_EVENT, and to nothing else");
     }
     av.eq = &object_of<EventQueue>(other);
     ++av.eq->bound;
@@ -240,7 +308,8 @@ int insert_auth_key(fid_av* handle, const void* key, size_t size, fi_addr_t* ind
                     uint64_t flags) {
     auto& av = object_of<AddressVector>(handle);
     if (flags != 0 || index == nullptr) {
-        return -FI_EINVAL;
+        return refuse(-FI_EINVAL, FI_LOG_AV,
+                      "fi_av_insert_auth_key takes no flags, and fi_addr cannot be NULL");
     }
     const Guard guard(*av.domain);
     tw_addr number = 0;
@@ -260,7 +329,7 @@ int lookup_auth_key(fid_av* handle, fi_addr_t index, void* room, size_t* size) {
     const auto& table = index < kKeyAddresses ? av.key_of : av.keys;
     const auto found = table.find(index);
     if (found == table.end()) {
-        return -FI_EINVAL;
+        return refuse(-FI_EINVAL, FI_LOG_AV, kNoKey);
     }
     const std::vector<uint8_t>& key = *found->second;
     std::memcpy(room, key.data(), std::min(*size, key.size()));
@@ -319,24 +388,51 @@ tw_addr AddressVector::context_of(fi_addr_t address) {
     if (known != contexts.end()) {
         return known->second;
     }
-    const int shift = 64 - context_bits;
-    const fi_addr_t base = address & ((fi_addr_t{1} << shift) - 1);
     tw_address name{};
     tw_addr index = FI_ADDR_NOTAVAIL;
-    if (tw_av_lookup(av, base, &name) != 0) {
+    if (tw_av_lookup(av, base_of(address), &name) != 0) {
         return FI_ADDR_NOTAVAIL;
     }
-    name.endpoint = static_cast<uint16_t>(name.endpoint + (address >> shift));
+    name.endpoint = static_cast<uint16_t>(name.endpoint + (address >> (64 - context_bits)));
     if (tw_av_insert(av, &name, &index) == 0) {
         contexts.emplace(address, index);
+        context_names.emplace(index, address);
     }
     return index;
 }
 
+namespace {
+
+int check_attributes(const fi_av_attr* attr) {
+    if (attr == nullptr) {
+        return refuse(-FI_EINVAL, FI_LOG_AV, "fi_av_open: attr cannot be NULL");
+    }
+    if ((attr->flags & ~(FI_EVENT | FI_READ)) != 0) {
+        return refuse(-FI_EINVAL, FI_LOG_AV,
+                      fmt::format("fi_av_open takes the flags FI_EVENT and FI_READ, asked for is "
+                                  "{:#x}",
+                                  attr->flags));
+    }
+    if (attr->type != FI_AV_UNSPEC && attr->type != FI_AV_MAP && attr->type != FI_AV_TABLE) {
+        return refuse(-FI_EINVAL, FI_LOG_AV,
+                      fmt::format("an address vector is FI_AV_MAP or FI_AV_TABLE, asked for is {}",
+                                  static_cast<unsigned>(attr->type)));
+    }
+    constexpr int kContextBits = std::countl_zero(kPlainAddresses) + 1;
+    if (attr->rx_ctx_bits < 0 || attr->rx_ctx_bits > kContextBits) {
+        return refuse(-FI_EINVAL, FI_LOG_AV,
+                      fmt::format("rx_ctx_bits is at most {}, asked for is {}", kContextBits,
+                                  attr->rx_ctx_bits));
+    }
+    return 0;
+}
+
+}  // namespace
+
 int open_av(fid_domain* handle, fi_av_attr* attr, fid_av** opened, void* context) {
     auto& domain = object_of<Domain>(handle);
-    if (attr == nullptr || (attr->flags & ~(FI_EVENT | FI_READ)) != 0) {
-        return -FI_EINVAL;
+    if (const int error = check_attributes(attr); error != 0) {
+        return error;
     }
     auto* av = new (std::nothrow) AddressVector{};
     if (av == nullptr) {
@@ -345,9 +441,12 @@ int open_av(fid_domain* handle, fi_av_attr* attr, fid_av** opened, void* context
     if (attr->name != nullptr) {
         const bool read_only = (attr->flags & FI_READ) != 0;
         if (const int error = SharedTable::open(attr->name, read_only, &av->shared); error != 0) {
-            FI_WARN(&provider, FI_LOG_AV, "the address vector %s is not to be had\n", attr->name);
             delete av;
-            return error;
+            return refuse(error, FI_LOG_AV,
+                          fmt::format("the address vector {} is not to be had: {}", attr->name,
+                                      read_only ? "a process must have opened it without FI_READ"
+                                                : "another process has it open; give it another "
+                                                  "name, or open it with FI_READ"));
         }
         attr->map_addr = av->shared->map();
     }

@@ -35,7 +35,18 @@ struct AddressVector {
 
     // Inserts what another process appended since; whether there was anything.
     bool catch_up();
+    // Contexts that were named, by their fi_rx_addr, and back: the source of a message is told as
+    // such, too.
     std::unordered_map<fi_addr_t, tw_addr> contexts;
+    std::unordered_map<tw_addr, fi_addr_t> context_names;
+    fi_addr_t name_of(tw_addr index) const {
+        const auto found = context_names.find(index);
+        return found == context_names.end() ? index : found->second;
+    }
+    // Of an address that a context's belongs to.
+    fi_addr_t base_of(fi_addr_t address) const {
+        return address & ((fi_addr_t{1} << (64 - context_bits)) - 1);
+    }
     // Of fi_av_insert_auth_key, and of addresses that were inserted with one.
     using Key = std::shared_ptr<const std::vector<uint8_t>>;
     std::unordered_map<fi_addr_t, Key> keys;

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "lib/fi/completion_queue.h"
 
+#include <fmt/format.h>
 #include <rdma/fi_errno.h>
 
 #include <algorithm>
 #include <cstring>
 #include <new>
 
+#include "lib/fi/av.h"
 #include "lib/fi/flags.h"
 #include "lib/fi/object.h"
 #include "lib/fi/provider.h"
+#include "lib/fi/refusal.h"
 #include "lib/fi/wait_set.h"
 
 namespace tagwire::fi {
@@ -52,7 +55,7 @@ template <class Entry, bool kSources>
     for (ssize_t left = number; left > 0; --left, ++next, ++entry) {
         convert(*next, entry);
         if constexpr (kSources) {
-            *sources++ = next->source;
+            *sources++ = cq.contexts == nullptr ? next->source : cq.contexts->name_of(next->source);
         }
     }
     return number;
@@ -137,7 +140,7 @@ ssize_t read_error(fid_cq* handle, fi_cq_err_entry* entry, uint64_t) {
     entry->prov_errno = error.provider_error != 0 ? error.provider_error : error.error;
     entry->err_data = nullptr;
     entry->err_data_size = 0;
-    cq.error_text = error.text != nullptr ? error.text : "";
+    cq.error_text = in_libfabric_words(error.text != nullptr ? error.text : "");
     return 1;
 }
 
@@ -145,10 +148,10 @@ ssize_t read_error(fid_cq* handle, fi_cq_err_entry* entry, uint64_t) {
 const char* error_to_string(fid_cq* handle, int, const void*, char* text, size_t length) {
     const auto& cq = object_of<CompletionQueue>(handle);
     if (text != nullptr && length > 0) {
-        std::strncpy(text, cq.error_text, length - 1);
+        std::strncpy(text, cq.error_text.c_str(), length - 1);
         text[length - 1] = '\0';
     }
-    return cq.error_text;
+    return cq.error_text.c_str();
 }
 
 int signal(fid_cq* handle) {
@@ -163,7 +166,7 @@ int control(fid* handle, int command, void* argument) {
     switch (command) {
         case FI_GETWAIT:
             if (cq.fd < 0) {
-                return -FI_ENOSYS;
+                return refuse_descriptor();
             }
             *static_cast<int*>(argument) = cq.fd;
             return 0;
@@ -180,7 +183,7 @@ int close_cq(fid* handle) {
     {
         const Guard guard(*cq.domain);
         if (const int result = tw_cq_close(cq.cq); result != 0) {
-            return result;
+            return log_failure("the completion queue does not close", result);
         }
         if (cq.wait != nullptr) {
             cq.domain->sleepers.remove(cq.wait);
@@ -303,13 +306,20 @@ int CompletionQueue::arm() {
 
 int open_cq(fid_domain* handle, fi_cq_attr* attr, fid_cq** opened, void* context) {
     auto& domain = object_of<Domain>(handle);
-    if (attr == nullptr || (attr->flags & ~FI_AFFINITY) != 0) {
-        return -FI_EINVAL;
+    if (attr == nullptr) {
+        return refuse(-FI_EINVAL, FI_LOG_CQ, "fi_cq_open: attr cannot be NULL");
+    }
+    if ((attr->flags & ~FI_AFFINITY) != 0) {
+        return refuse_flags("fi_cq_open", attr->flags, FI_AFFINITY);
     }
     fi_ops_cq* operations = operations_for(attr->format);
-    if (operations == nullptr || attr->wait_obj == FI_WAIT_MUTEX_COND ||
-        attr->wait_obj == FI_WAIT_POLLFD) {
-        return -FI_ENOSYS;
+    if (operations == nullptr) {
+        return refuse(-FI_ENOSYS, FI_LOG_CQ,
+                      fmt::format("format {} is none of enum fi_cq_format",
+                                  static_cast<unsigned>(attr->format)));
+    }
+    if (const int error = check_wait_object(attr->wait_obj); error != 0) {
+        return error;
     }
     auto* cq = new (std::nothrow) CompletionQueue{};
     if (cq == nullptr) {

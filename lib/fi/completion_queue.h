@@ -8,10 +8,13 @@
 #include <cerrno>
 #include <deque>
 #include <optional>
+#include <string>
 
 #include "lib/fi/domain.h"
 
 namespace tagwire::fi {
+
+struct AddressVector;
 
 struct CompletionQueue {
     static constexpr size_t kBatch = 16;
@@ -27,7 +30,9 @@ struct CompletionQueue {
     std::deque<tw_cq_entry> stash;
     std::optional<tw_cq_error> stash_error;  // behind them
     bool unusual = false;                    // there are some, or deferred work may come
-    const char* error_text = "";
+    std::string error_text;
+    // Of the endpoints of a scalable one that are bound to the queue, whose contexts it names.
+    const AddressVector* contexts = nullptr;
 
     // Whether there is something to read, an error too, after a turn of the worker if need be.
     bool ready();

@@ -17,6 +17,7 @@
 #include "lib/fi/object.h"
 #include "lib/fi/passive_endpoint.h"
 #include "lib/fi/provider.h"
+#include "lib/fi/refusal.h"
 
 namespace tagwire::fi {
 namespace {
@@ -97,6 +98,11 @@ void announce_error(Domain& domain, const tw_eq_error& error) {
     ep.eq->push(std::move(event));
 }
 
+int not_connected() {
+    return refuse(-FI_EINVAL, FI_LOG_EP_CTRL,
+                  "this endpoint is FI_EP_RDM: connections are of FI_EP_MSG endpoints");
+}
+
 }  // namespace
 
 ConnectionRequest* request_of(const fi_info& info) {
@@ -136,7 +142,7 @@ int connect(fid_ep* handle, const void* data, const void* param, size_t length) 
     auto& ep = object_of<Endpoint>(handle);
     tw_address address{};
     if (!ep.connected) {
-        return -FI_EINVAL;
+        return not_connected();
     }
     if (const int error = from_sockaddr(data, sizeof(sockaddr_in6), &address); error != 0) {
         return error;
@@ -157,7 +163,7 @@ int connect(fid_ep* handle, const void* data, const void* param, size_t length) 
 int accept(fid_ep* handle, const void* param, size_t length) {
     auto& ep = object_of<Endpoint>(handle);
     if (!ep.connected) {
-        return -FI_EINVAL;
+        return not_connected();
     }
     const Guard guard(*ep.domain);
     if (const int result = ep.core->enable(); result != 0) {
@@ -170,7 +176,7 @@ int accept(fid_ep* handle, const void* param, size_t length) {
 int shutdown(fid_ep* handle, uint64_t flags) {
     auto& ep = object_of<Endpoint>(handle);
     if (!ep.connected) {
-        return -FI_EINVAL;
+        return not_connected();
     }
     const Guard guard(*ep.domain);
     const int result = persist(*ep.domain, [&] { return tw_shutdown(ep.ep, flags); });
@@ -178,7 +184,7 @@ int shutdown(fid_ep* handle, uint64_t flags) {
     if (result == 0 && ep.established) {
         announce_end(ep);
     }
-    return result;
+    return result == 0 ? 0 : log_failure("the endpoint does not shut down", result);
 }
 
 int get_peer(fid_ep* handle, void* data, size_t* length) {
@@ -186,7 +192,7 @@ int get_peer(fid_ep* handle, void* data, size_t* length) {
     tw_address address{};
     const Guard guard(*ep.domain);
     if (const int result = tw_getpeer(ep.ep, &address); result != 0) {
-        return result;
+        return log_failure("the peer has no address", result);
     }
     // The accepting side has its listener's name.
     return give_name(ep.remote_name.value_or(address), ep.address_format, data, length);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Shared contexts and scalable endpoints (fi_endpoint(3)): handles on core endpoints, see
 // endpoint.h.
+#include <fmt/format.h>
 #include <rdma/fi_errno.h>
 
 #include <algorithm>
@@ -13,7 +14,9 @@
 #include "lib/fi/endpoint.h"
 #include "lib/fi/info.h"
 #include "lib/fi/object.h"
+#include "lib/fi/offer.h"
 #include "lib/fi/provider.h"
+#include "lib/fi/refusal.h"
 
 namespace tagwire::fi {
 namespace {
@@ -53,11 +56,19 @@ constexpr unsigned kTransmit = 1;
 constexpr unsigned kReceive = 2;
 
 // A core endpoint has both directions: it starts when both are ready, or at the first operation of
-// one, from when on it takes no more queues.
+// one, from when on it takes no more queues. A receive context need not post anything to be sent
+// something: alone, it starts with the application's next turn.
 int enable_context(Index& index, unsigned sides) {
     index.enabled |= sides;
     index.core->half_enabled = true;
-    return index.enabled == (kTransmit | kReceive) ? index.core->enable() : 0;
+    if (index.enabled == (kTransmit | kReceive)) {
+        return index.core->enable();
+    }
+    index.core->receives_only = (index.opened & kTransmit) == 0;
+    if (index.core->receives_only) {
+        index.core->domain.starting.push_back(index.core);
+    }
+    return 0;
 }
 
 int control_context(fid* handle, int command, void*) {
@@ -76,7 +87,7 @@ int close_context(fid* handle) {
     if (index.handles == 1) {
         const Guard guard(*sep.domain);
         if (const int result = index.core->close(); result != 0) {
-            return result;
+            return result;  // with a line in the log
         }
         index.core = nullptr;
         index.opened = index.enabled = 0;
@@ -122,7 +133,9 @@ int open_context(fid_ep* handle, int index, unsigned side, size_t fclass, uint64
                  fid_ep** opened, void* user_context) {
     auto& sep = object_of<ScalableEndpoint>(handle);
     if (index < 0 || static_cast<size_t>(index) >= sep.indexes.size()) {
-        return -FI_EINVAL;
+        return refuse(-FI_EINVAL, FI_LOG_EP_CTRL,
+                      fmt::format("the scalable endpoint has {} contexts; there is no index {}",
+                                  sep.indexes.size(), index));
     }
     Index& of = sep.indexes[static_cast<size_t>(index)];
     if (of.core == nullptr) {
@@ -149,6 +162,9 @@ int open_context(fid_ep* handle, int index, unsigned side, size_t fclass, uint64
     context->side = side;
     context->use(of.core);
     of.opened |= side;
+    if (side == kTransmit) {
+        of.core->receives_only = false;  // it is waited for
+    }
     ++of.handles;
     ++sep.contexts;
     *opened = &context->fid;
@@ -179,8 +195,13 @@ int open_receive_context(fid_ep* handle, int index, fi_rx_attr* attr, fid_ep** o
 
 int bind_scalable(fid* handle, fid* other, uint64_t) {
     auto& sep = object_of<ScalableEndpoint>(handle);
+    if (other->fclass == FI_CLASS_EQ) {
+        return 0;
+    }
     if (other->fclass != FI_CLASS_AV) {
-        return other->fclass == FI_CLASS_EQ ? 0 : -FI_EINVAL;
+        return refuse(-FI_EINVAL, FI_LOG_EP_CTRL,
+                      "a scalable endpoint is bound to an address vector; queues and counters are "
+                      "bound to its contexts");
     }
     const Guard guard(*sep.domain);
     sep.av = &object_of<AddressVector>(other);
@@ -214,7 +235,7 @@ int control_scalable(fid* handle, int command, void*) {
 int close_scalable(fid* handle) {
     auto& sep = object_of<ScalableEndpoint>(handle);
     if (sep.contexts != 0) {
-        return -FI_EBUSY;
+        return refuse_busy(FI_LOG_EP_CTRL, "a scalable endpoint", "its contexts");
     }
     {
         const Guard guard(*sep.domain);
@@ -322,15 +343,21 @@ int open_run(const fi_info& info, size_t count, ScalableEndpoint* sep) {
 
 int open_scalable_endpoint(fid_domain* handle, fi_info* info, fid_ep** opened, void* context) {
     auto& domain = object_of<Domain>(handle);
-    if (info == nullptr || info->ep_attr == nullptr ||
-        (info->tx_attr != nullptr && check_transmit(*info->tx_attr) != 0) ||
+    if (info == nullptr || info->ep_attr == nullptr) {
+        return refuse(-FI_EINVAL, FI_LOG_EP_CTRL,
+                      "fi_scalable_ep takes what fi_getinfo gave: info and its ep_attr cannot be "
+                      "NULL");
+    }
+    if ((info->tx_attr != nullptr && check_transmit(*info->tx_attr) != 0) ||
         (info->rx_attr != nullptr && check_receive(*info->rx_attr) != 0)) {
         return -FI_EINVAL;
     }
     const size_t count =
         std::max<size_t>({info->ep_attr->tx_ctx_cnt, info->ep_attr->rx_ctx_cnt, 1});
     if (count > kMaxContexts) {
-        return -FI_EINVAL;
+        return refuse(-FI_EINVAL, FI_LOG_EP_CTRL,
+                      fmt::format("a scalable endpoint has at most {} contexts, asked for are {}",
+                                  kMaxContexts, count));
     }
     auto sep = std::make_unique<ScalableEndpoint>();
     sep->domain = &domain;

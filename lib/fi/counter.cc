@@ -8,6 +8,7 @@
 
 #include "lib/fi/object.h"
 #include "lib/fi/provider.h"
+#include "lib/fi/refusal.h"
 #include "lib/fi/wait_set.h"
 
 namespace tagwire::fi {
@@ -71,7 +72,7 @@ int control(fid* handle, int command, void* argument) {
     switch (command) {
         case FI_GETWAIT:
             if (counter.fd < 0) {
-                return -FI_ENOSYS;
+                return refuse_descriptor();
             }
             *static_cast<int*>(argument) = counter.fd;
             return 0;
@@ -88,7 +89,7 @@ int close_counter(fid* handle) {
     {
         const Guard guard(*counter.domain);
         if (const int result = tw_cntr_close(counter.counter); result != 0) {
-            return result;
+            return log_failure("the counter does not close", result);
         }
         if (counter.wait != nullptr) {
             counter.domain->sleepers.remove(counter.wait);
@@ -141,10 +142,11 @@ int open_counter(fid_domain* handle, fi_cntr_attr* attr, fid_cntr** opened, void
     auto& domain = object_of<Domain>(handle);
     const fi_wait_obj object = attr != nullptr ? attr->wait_obj : FI_WAIT_UNSPEC;
     if (attr != nullptr && (attr->flags != 0 || attr->events != FI_CNTR_EVENTS_COMP)) {
-        return -FI_EINVAL;
+        return refuse(-FI_EINVAL, FI_LOG_CNTR,
+                      "a counter takes no flags, and counts FI_CNTR_EVENTS_COMP");
     }
-    if (object == FI_WAIT_MUTEX_COND || object == FI_WAIT_POLLFD) {
-        return -FI_ENOSYS;
+    if (const int error = check_wait_object(object); error != 0) {
+        return error;
     }
     auto* counter = new (std::nothrow) Counter{};
     if (counter == nullptr) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "lib/fi/deferred.h"
 
+#include <fmt/format.h>
 #include <rdma/fi_errno.h>
 
 #include <vector>
@@ -12,6 +13,7 @@
 #include "lib/fi/flags.h"
 #include "lib/fi/object.h"
 #include "lib/fi/provider.h"
+#include "lib/fi/refusal.h"
 
 namespace tagwire::fi {
 namespace {
@@ -176,12 +178,14 @@ int fill(Work& work, const fi_deferred_work& request) {
             return 0;
         }
     }
-    return -FI_EINVAL;
+    return refuse(-FI_EINVAL, FI_LOG_DOMAIN,
+                  fmt::format("op_type {} is none of enum fi_op_type",
+                              static_cast<unsigned>(request.op_type)));
 }
 
 int queue(Domain& domain, const fi_deferred_work* request) {
     if (request == nullptr || request->triggering_cntr == nullptr) {
-        return -FI_EINVAL;
+        return refuse(-FI_EINVAL, FI_LOG_DOMAIN, "deferred work needs a triggering_cntr");
     }
     auto work = std::make_unique<Work>();
     work->trigger = &object_of<Counter>(request->triggering_cntr);
@@ -202,7 +206,9 @@ int add_triggered(CoreEndpoint& endpoint, const void* context, Post post) {
     const auto* when = static_cast<const fi_triggered_context*>(context);
     if (when == nullptr || when->event_type != FI_TRIGGER_THRESHOLD ||
         when->trigger.threshold.cntr == nullptr) {
-        return -FI_EINVAL;
+        return refuse(-FI_EINVAL, FI_LOG_EP_DATA,
+                      "the context of a triggered operation is a struct fi_triggered_context with "
+                      "FI_TRIGGER_THRESHOLD and a counter");
     }
     auto work = std::make_unique<Work>();
     work->trigger = &object_of<Counter>(when->trigger.threshold.cntr);

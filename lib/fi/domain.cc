@@ -13,8 +13,10 @@
 #include "lib/fi/connection.h"
 #include "lib/fi/flags.h"
 #include "lib/fi/object.h"
+#include "lib/fi/offer.h"
 #include "lib/fi/passive_endpoint.h"
 #include "lib/fi/provider.h"
+#include "lib/fi/refusal.h"
 #include "lib/port/failure.h"
 #include "lib/port/give_way.h"
 
@@ -86,7 +88,9 @@ void close_worker(Domain& domain) {
 int close_domain(fid* handle) {
     auto& domain = object_of<Domain>(handle);
     if (domain.children != 0) {
-        return -FI_EBUSY;
+        return refuse_busy(FI_LOG_DOMAIN, "a domain",
+                           "its endpoints, queues, counters, address vectors, memory regions and "
+                           "poll sets");
     }
     release_domain(domain);
     return 0;
@@ -187,7 +191,12 @@ bool is_connected(const fi_info& info) {
 
 int open_domain(fid_fabric* handle, fi_info* info, fid_domain** opened, void* context) {
     if (info == nullptr || info->domain_attr == nullptr) {
-        return -FI_EINVAL;
+        return refuse(-FI_EINVAL, FI_LOG_DOMAIN,
+                      "fi_domain takes what fi_getinfo gave: info and its domain_attr cannot be "
+                      "NULL");
+    }
+    if (const int error = check_domain(*info->domain_attr); error != 0) {
+        return error;
     }
     auto& fabric = object_of<Fabric>(handle);
     PassiveEndpoint* const pep = yielding(*info);

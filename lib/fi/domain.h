@@ -23,6 +23,7 @@
 namespace tagwire::fi {
 
 struct CompletionQueue;
+struct CoreEndpoint;
 struct Endpoint;
 
 struct Domain {
@@ -43,6 +44,8 @@ struct Domain {
     unsigned peer_timeout_ms = 0;
     DeferredWork deferred{*this};
     std::vector<CompletionQueue*> queues;
+    // Receive contexts without a transmit context, which start with the application's next turn.
+    std::vector<std::weak_ptr<CoreEndpoint>> starting;
     tw_eq* connections = nullptr;  // events of connected endpoints
     std::unordered_map<tw_ep*, Endpoint*> connected;
     bool given = false;              // by an fi_domain
@@ -56,6 +59,9 @@ struct Domain {
     void progress() {
         unflushed = 0;
         turns.store(turns.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+        if (!starting.empty()) [[unlikely]] {
+            start_receivers();
+        }
         if (tw_progress(worker) > 0) [[likely]] {
             idle_turns = 0;
         } else if (++idle_turns >= idle_limit) {
@@ -70,6 +76,7 @@ struct Domain {
     void yield();
     // What the helper does: a turn, unless the application is in a call. Any thread.
     int help();
+    void start_receivers();
     // Behind a turn: deferred operations, and the queue that nobody reads.
     void rare_work();
     // The queue of an endpoint, or of a direction, that is bound to counters only.

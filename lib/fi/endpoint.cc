@@ -7,6 +7,7 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <utility>
 
 #include "lib/fi/address.h"
 #include "lib/fi/completion_queue.h"
@@ -16,11 +17,15 @@
 #include "lib/fi/flags.h"
 #include "lib/fi/info.h"
 #include "lib/fi/object.h"
+#include "lib/fi/offer.h"
 #include "lib/fi/passive_endpoint.h"
 #include "lib/fi/provider.h"
+#include "lib/fi/refusal.h"
 
 namespace tagwire::fi {
 namespace {
+
+constexpr const char* kNoReceiveContext = "bind the shared receive context first (fi_ep_bind)";
 
 constexpr uint64_t kKinds[] = {TW_SEND,  TW_RECV,        TW_READ,
                                TW_WRITE, TW_REMOTE_READ, TW_REMOTE_WRITE};
@@ -35,8 +40,7 @@ int control(fid* handle, int command, void* argument) {
         return open_alias(ep, *static_cast<const struct fi_alias*>(argument));
     }
     if (ep.core == nullptr) {
-        FI_WARN(&provider, FI_LOG_EP_CTRL, "bind the shared receive context first\n");
-        return -FI_EOPBADSTATE;
+        return refuse(-FI_EOPBADSTATE, FI_LOG_EP_CTRL, kNoReceiveContext);
     }
     return ep.core->enable();
 }
@@ -61,7 +65,10 @@ int close_endpoint(fid* handle) {
 ssize_t cancel(fid_t handle, void* context) {
     auto& ep = object_of<Endpoint>(handle);
     const Guard guard(*ep.domain);
-    return tw_cancel(ep.ep, context);
+    const int result = tw_cancel(ep.ep, context);
+    // A receive that has completed meanwhile is nothing to warn of.
+    return result == 0 || result == -FI_ENOENT ? result
+                                               : log_failure("nothing is cancelled", result);
 }
 
 template <class Value>
@@ -100,7 +107,8 @@ int set_option(fid_t handle, int level, int name, const void* value, size_t leng
         return -FI_ENOPROTOOPT;
     }
     const Guard guard(*ep.domain);
-    return tw_ep_setopt(ep.ep, TW_OPT_MIN_MULTI_RECV, value, length);
+    const int result = tw_ep_setopt(ep.ep, TW_OPT_MIN_MULTI_RECV, value, length);
+    return result == 0 ? 0 : log_failure("the option is not set", result);
 }
 
 int get_name(fid_t handle, void* data, size_t* length) {
@@ -170,9 +178,22 @@ int bind_direction(CoreEndpoint& core, CompletionQueue& cq, uint64_t direction, 
     return result;
 }
 
+int check_queue_flags(uint64_t flags) {
+    if ((flags & ~(FI_SEND | FI_RECV | FI_SELECTIVE_COMPLETION)) != 0 ||
+        (flags & (FI_SEND | FI_RECV)) == 0) {
+        return refuse(-FI_EINVAL, FI_LOG_EP_CTRL,
+                      "a completion queue is bound with FI_TRANSMIT, FI_RECV and perhaps "
+                      "FI_SELECTIVE_COMPLETION");
+    }
+    return 0;
+}
+
 int bind_event_queue(Endpoint& ep, EventQueue& eq) {
-    if (!ep.connected || ep.eq != nullptr) {
-        return ep.connected ? -FI_EINVAL : 0;  // connectionless endpoints have no events
+    if (!ep.connected) {
+        return 0;  // connectionless endpoints have no events
+    }
+    if (ep.eq != nullptr) {
+        return refuse(-FI_EINVAL, FI_LOG_EP_CTRL, "the endpoint has an event queue already");
     }
     tw_eq* core = nullptr;
     int result = connection_queue(*ep.domain, &core);
@@ -226,13 +247,6 @@ int CoreEndpoint::open(const tw_ep_attr& attr) {
 }
 
 int CoreEndpoint::bind(CompletionQueue& cq, uint64_t flags) {
-    if ((flags & ~(FI_SEND | FI_RECV | FI_SELECTIVE_COMPLETION)) != 0 ||
-        (flags & (FI_SEND | FI_RECV)) == 0) {
-        FI_WARN(&provider, FI_LOG_EP_CTRL,
-                "a completion queue is bound with FI_TRANSMIT, FI_RECV and perhaps "
-                "FI_SELECTIVE_COMPLETION\n");
-        return -FI_EINVAL;
-    }
     const uint64_t selective = move_bit(flags, FI_SELECTIVE_COMPLETION, TW_SELECTIVE_COMPLETION);
     int result = 0;
     if ((flags & FI_SEND) != 0) {
@@ -240,6 +254,7 @@ int CoreEndpoint::bind(CompletionQueue& cq, uint64_t flags) {
     }
     if ((flags & FI_RECV) != 0 && result == 0) {
         result = bind_direction(*this, cq, TW_RECV, selective, &receive_queue);
+        name_sources();
     }
     return result;
 }
@@ -255,6 +270,12 @@ int CoreEndpoint::bind(Counter& counter, uint64_t flags) {
     return result;
 }
 
+void CoreEndpoint::name_sources() {
+    if (receive_queue != nullptr && av != nullptr && av->context_bits != 0) {
+        receive_queue->contexts = av;
+    }
+}
+
 Counter* CoreEndpoint::counter_of(uint64_t kind) const {
     const auto* found = std::find(std::begin(kKinds), std::end(kKinds), kind);
     return found == std::end(kKinds) ? nullptr
@@ -268,6 +289,7 @@ int CoreEndpoint::bind(AddressVector& vector) {
     const int result = tw_ep_bind_av(ep, vector.av);
     if (result == 0) {
         av = &vector;
+        name_sources();
     }
     return result;
 }
@@ -326,6 +348,15 @@ int CoreEndpoint::renew() {
     return 0;
 }
 
+void Domain::start_receivers() {
+    for (const auto& core : std::exchange(starting, {})) {
+        const auto found = core.lock();
+        if (found != nullptr && found->receives_only) {
+            found->enable();  // a failure is in the log
+        }
+    }
+}
+
 bool Endpoint::mend(int result) {
     if (core == nullptr) {
         return false;
@@ -358,7 +389,9 @@ int bind_endpoint(fid* handle, fid* other, uint64_t flags) {
     const Guard guard(*ep.domain);
     if (other->fclass == FI_CLASS_SRX_CTX) {
         if (!ep.waits_for_receive_context) {
-            return -FI_EINVAL;
+            return refuse(-FI_EINVAL, FI_LOG_EP_CTRL,
+                          "a shared receive context is bound once, to an endpoint that was opened "
+                          "with rx_ctx_cnt FI_SHARED_CONTEXT");
         }
         ep.use(object_of<Endpoint>(other).core);
         ++ep.core->users;
@@ -378,8 +411,7 @@ int bind_endpoint(fid* handle, fid* other, uint64_t flags) {
         if (other->fclass == FI_CLASS_AV) {
             return 0;
         }
-        FI_WARN(&provider, FI_LOG_EP_CTRL, "bind the shared receive context first\n");
-        return -FI_EOPBADSTATE;
+        return refuse(-FI_EOPBADSTATE, FI_LOG_EP_CTRL, kNoReceiveContext);
     }
     int result = -FI_EINVAL;
     switch (other->fclass) {
@@ -387,13 +419,18 @@ int bind_endpoint(fid* handle, fid* other, uint64_t flags) {
             result = ep.core->bind(object_of<AddressVector>(other));
             break;
         case FI_CLASS_CQ:
+            if (const int error = check_queue_flags(flags); error != 0) {
+                return error;
+            }
             result = ep.core->bind(object_of<CompletionQueue>(other), flags);
             break;
         case FI_CLASS_CNTR:
             result = ep.core->bind(object_of<Counter>(other), flags);
             break;
         default:
-            break;
+            return refuse(-FI_EINVAL, FI_LOG_EP_CTRL,
+                          "an endpoint is bound to address vectors, completion queues, counters, "
+                          "event queues and shared contexts");
     }
     return result == 0 ? 0 : log_failure("the endpoint refuses to be bound", result);
 }
@@ -467,7 +504,9 @@ int open_endpoint(fid_domain* handle, fi_info* info, fid_ep** opened, void* cont
                             : info->ep_attr == nullptr ? FI_EP_RDM
                                                        : info->ep_attr->type;
     if (type != FI_EP_RDM && type != FI_EP_MSG) {
-        return -FI_EINVAL;
+        return refuse(-FI_EINVAL, FI_LOG_EP_CTRL,
+                      "fi_endpoint takes what fi_getinfo gave: info with the type FI_EP_RDM or "
+                      "FI_EP_MSG");
     }
     std::unique_ptr<Endpoint> ep(new (std::nothrow) Endpoint{});
     if (ep == nullptr) {

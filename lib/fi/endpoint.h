@@ -39,6 +39,7 @@ struct CoreEndpoint {
     int bind(CompletionQueue& cq, uint64_t flags);
     int bind(Counter& counter, uint64_t flags);
     int bind(AddressVector& vector);
+    void name_sources();  // once the receive queue and the address vector are there
     int enable();
     int close();  // waits until what was sent is there, or its receiver counts as dead
     // Of a shared receive context, whose last endpoint was closed: another one with the same
@@ -53,6 +54,7 @@ struct CoreEndpoint {
     std::array<Counter*, 6> counters{};  // by kind, see counter_of
     bool enabled = false;
     bool half_enabled = false;   // one of a scalable endpoint's two contexts is
+    bool receives_only = false;  // and its transmit context is not even open
     Endpoint* shared = nullptr;  // the shared receive context
     unsigned users = 0;          // its endpoints
     uint64_t receive_flags = 0;  // the core's, of calls without flags

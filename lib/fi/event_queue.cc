@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "lib/fi/event_queue.h"
 
+#include <fmt/format.h>
 #include <poll.h>
 #include <rdma/fi_errno.h>
 #include <sys/eventfd.h>
@@ -14,6 +15,7 @@
 
 #include "lib/fi/domain.h"
 #include "lib/fi/object.h"
+#include "lib/fi/refusal.h"
 #include "lib/fi/wait_set.h"
 
 namespace tagwire::fi {
@@ -86,7 +88,10 @@ ssize_t read_error(fid_eq* handle, fi_eq_err_entry* entry, uint64_t flags) {
 ssize_t write(fid_eq* handle, uint32_t type, const void* buffer, size_t length, uint64_t flags) {
     auto& eq = object_of<EventQueue>(handle);
     if (!eq.writable || flags != 0 || (buffer == nullptr && length > 0)) {
-        return -FI_EINVAL;
+        return refuse(-FI_EINVAL, FI_LOG_EQ,
+                      !eq.writable ? "fi_eq_write needs a queue that was opened with FI_WRITE"
+                      : flags != 0 ? "fi_eq_write takes no flags"
+                                   : "fi_eq_write: buf cannot be NULL");
     }
     {
         const std::lock_guard guard(eq.mutex);
@@ -139,7 +144,7 @@ int control(fid* handle, int command, void* argument) {
     switch (command) {
         case FI_GETWAIT:
             if (eq.wait_object != FI_WAIT_FD && eq.wait_object != FI_WAIT_UNSPEC) {
-                return -FI_ENOSYS;
+                return refuse_descriptor();
             }
             *static_cast<int*>(argument) = eq.fd;
             return 0;
@@ -154,7 +159,8 @@ int control(fid* handle, int command, void* argument) {
 int close_event_queue(fid* handle) {
     auto& eq = object_of<EventQueue>(handle);
     if (eq.bound != 0) {
-        return -FI_EBUSY;
+        return refuse_busy(FI_LOG_EQ, "an event queue",
+                           "the endpoints and address vectors that are bound to it");
     }
     leave_wait_sets(handle);
     close(eq.fd);
@@ -244,11 +250,14 @@ bool EventQueue::ready() {
 
 int open_event_queue(fid_fabric* fabric, fi_eq_attr* attr, fid_eq** handle, void* context) {
     if (attr != nullptr && (attr->flags & ~(FI_WRITE | FI_AFFINITY)) != 0) {
-        return -FI_EINVAL;
+        return refuse(-FI_EINVAL, FI_LOG_EQ,
+                      fmt::format("fi_eq_open takes the flags FI_WRITE and FI_AFFINITY, asked for "
+                                  "is {:#x}",
+                                  attr->flags));
     }
     const fi_wait_obj object = attr != nullptr ? attr->wait_obj : FI_WAIT_UNSPEC;
-    if (object == FI_WAIT_MUTEX_COND || object == FI_WAIT_POLLFD) {
-        return -FI_ENOSYS;
+    if (const int error = check_wait_object(object); error != 0) {
+        return error;
     }
     auto* eq = new (std::nothrow) EventQueue{};
     if (eq == nullptr) {

@@ -6,6 +6,7 @@
 #include "lib/fi/object.h"
 #include "lib/fi/passive_endpoint.h"
 #include "lib/fi/provider.h"
+#include "lib/fi/refusal.h"
 
 namespace tagwire::fi {
 namespace {
@@ -13,7 +14,8 @@ namespace {
 int close_fabric(fid* handle) {
     auto& fabric = object_of<Fabric>(handle);
     if (fabric.children != 0) {
-        return -FI_EBUSY;
+        return refuse_busy(FI_LOG_FABRIC, "a fabric",
+                           "its domains, passive endpoints, event queues and wait sets");
     }
     delete &fabric;
     return 0;

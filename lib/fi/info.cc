@@ -13,6 +13,7 @@
 
 #include "lib/fi/address.h"
 #include "lib/fi/flags.h"
+#include "lib/fi/offer.h"
 #include "lib/fi/passive_endpoint.h"
 #include "lib/fi/provider.h"
 #include "lib/port/failure.h"
@@ -21,128 +22,10 @@
 namespace tagwire::fi {
 namespace {
 
-constexpr const char* kFabricName = "tagwire";
 constexpr uint64_t kTagFormat = 0xaaaaaaaaaaaaaaaaull;  // all 64 bits are the application's
-
-constexpr uint64_t kMessageCaps = FI_MSG | FI_TAGGED;
-constexpr uint64_t kRemoteCaps = FI_RMA | FI_ATOMIC;
-constexpr uint64_t kDomainCaps = FI_LOCAL_COMM | FI_REMOTE_COMM | FI_SHARED_AV;
-constexpr uint64_t kTransmitCaps = kMessageCaps | kRemoteCaps | FI_SEND | FI_READ | FI_WRITE |
-                                   FI_FENCE | FI_NAMED_RX_CTX | FI_TRIGGER;
-constexpr uint64_t kReceiveCaps = kMessageCaps | kRemoteCaps | FI_RECV | FI_REMOTE_READ |
-                                  FI_REMOTE_WRITE | FI_MULTI_RECV | FI_DIRECTED_RECV | FI_SOURCE |
-                                  FI_RMA_EVENT | kTaggedMultiReceive | kTaggedDirectedReceive;
-constexpr uint64_t kAllCaps = kTransmitCaps | kReceiveCaps | kDomainCaps;
-
-// A connected endpoint has one peer, which needs no address.
-constexpr uint64_t kConnectedCaps = kAllCaps & ~(FI_DIRECTED_RECV | kTaggedDirectedReceive |
-                                                 FI_SOURCE | FI_NAMED_RX_CTX | FI_SHARED_AV);
-
-constexpr uint64_t kTransmitFlags = FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE |
-                                    FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE;
-constexpr uint64_t kReceiveFlags = FI_COMPLETION | FI_MULTI_RECV;
 
 // Among libfabric's flags of fi_getinfo for its own use.
 constexpr uint64_t kForLayers = 1ull << 59;
-
-// Says in the log why an offer is not made.
-template <class... Values>
-bool refuse(const char* format, Values... values) {
-    FI_INFO(&provider, FI_LOG_CORE, format, values...);
-    return false;
-}
-
-unsigned long long number(uint64_t value) {
-    return value;
-}
-
-bool in_caps(const char* what, uint64_t wanted, uint64_t offered) {
-    return (wanted & ~offered) == 0 || refuse("%s %#llx are not offered (offered: %#llx)\n", what,
-                                              number(wanted & ~offered), number(offered));
-}
-
-bool at_most(const char* what, uint64_t wanted, uint64_t offered) {
-    return wanted <= offered ||
-           refuse("%s is at most %llu, asked for %llu\n", what, number(offered), number(wanted));
-}
-
-bool transmit_fits(const fi_tx_attr& wanted) {
-    return in_caps("transmit capabilities", wanted.caps, kAllCaps) &&
-           in_caps("transmit op_flags", wanted.op_flags, kTransmitFlags) &&
-           in_caps("transmit msg_order", wanted.msg_order, kMessageOrder) &&
-           in_caps("transmit comp_order", wanted.comp_order, 0) &&
-           at_most("inject_size", wanted.inject_size, TW_INJECT_SIZE) &&
-           at_most("transmit size", wanted.size, kQueueSize) &&
-           at_most("transmit iov_limit", wanted.iov_limit, TW_IOV_LIMIT) &&
-           at_most("rma_iov_limit", wanted.rma_iov_limit, kRmaIovLimit);
-}
-
-bool receive_fits(const fi_rx_attr& wanted) {
-    return in_caps("receive capabilities", wanted.caps, kAllCaps) &&
-           in_caps("receive op_flags", wanted.op_flags, kReceiveFlags) &&
-           in_caps("receive msg_order", wanted.msg_order, kMessageOrder) &&
-           in_caps("receive comp_order", wanted.comp_order, 0) &&
-           at_most("receive size", wanted.size, kQueueSize) &&
-           at_most("receive iov_limit", wanted.iov_limit, TW_IOV_LIMIT);
-}
-
-bool contexts_fit(const char* what, size_t wanted) {
-    return wanted == FI_SHARED_CONTEXT || at_most(what, wanted, kMaxContexts);
-}
-
-bool endpoint_fits(const fi_ep_attr& wanted) {
-    if (wanted.type != FI_EP_UNSPEC && wanted.type != FI_EP_RDM && wanted.type != FI_EP_MSG) {
-        return refuse("endpoints are FI_EP_RDM and FI_EP_MSG\n");
-    }
-    if (wanted.protocol != FI_PROTO_UNSPEC) {
-        return refuse("the protocol is Tagwire's own\n");
-    }
-    if (wanted.auth_key_size > TW_AUTH_KEY_MAX && wanted.auth_key_size != kKeysOfVector) {
-        return refuse("authorization keys have at most %llu bytes\n", number(TW_AUTH_KEY_MAX));
-    }
-    return at_most("max_msg_size", wanted.max_msg_size, TW_MAX_MESSAGE_SIZE) &&
-           contexts_fit("tx_ctx_cnt", wanted.tx_ctx_cnt) &&
-           contexts_fit("rx_ctx_cnt", wanted.rx_ctx_cnt);
-}
-
-bool domain_fits(const fi_domain_attr& wanted, const std::string& name) {
-    if (wanted.name != nullptr && name != wanted.name) {
-        return refuse("the domain is %s, asked for is %s\n", name.c_str(), wanted.name);
-    }
-    return in_caps("domain capabilities", wanted.caps, kDomainCaps) &&
-           at_most("cq_data_size", wanted.cq_data_size, sizeof(uint64_t)) &&
-           at_most("mr_key_size", wanted.mr_key_size, sizeof(uint64_t));
-}
-
-// The bits of receives with tags meant something else before 2.0.
-uint64_t caps_of(uint32_t version, fi_ep_type type) {
-    const uint64_t caps = type == FI_EP_MSG ? kConnectedCaps : kAllCaps;
-    return FI_VERSION_GE(version, FI_VERSION(2, 0))
-               ? caps
-               : caps & ~(kTaggedMultiReceive | kTaggedDirectedReceive);
-}
-
-bool hints_fit(uint32_t version, const fi_info& hints, fi_ep_type type, const std::string& domain) {
-    if (!in_caps("capabilities", hints.caps, caps_of(version, type))) {
-        return false;
-    }
-    if (type == FI_EP_MSG && hints.ep_attr != nullptr &&
-        hints.ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT) {
-        return refuse("connected endpoints share no receive context: each has its own peer\n");
-    }
-    if (hints.addr_format != FI_FORMAT_UNSPEC && hints.addr_format != FI_SOCKADDR &&
-        hints.addr_format != FI_SOCKADDR_IN && hints.addr_format != FI_SOCKADDR_IN6) {
-        return refuse("addresses are FI_SOCKADDR_IN or FI_SOCKADDR_IN6 with IPv4 in it\n");
-    }
-    if (hints.fabric_attr != nullptr && hints.fabric_attr->name != nullptr &&
-        std::strcmp(hints.fabric_attr->name, kFabricName) != 0) {
-        return refuse("the fabric is %s\n", kFabricName);
-    }
-    return (hints.tx_attr == nullptr || transmit_fits(*hints.tx_attr)) &&
-           (hints.rx_attr == nullptr || receive_fits(*hints.rx_attr)) &&
-           (hints.ep_attr == nullptr || endpoint_fits(*hints.ep_attr)) &&
-           (hints.domain_attr == nullptr || domain_fits(*hints.domain_attr, domain));
-}
 
 // What has no direction goes both ways.
 uint64_t with_modifiers(uint64_t caps) {
@@ -278,6 +161,13 @@ void fill_domain(uint32_t version, const fi_info* hints, const port::Prospect& p
 #endif
 }
 
+// Not a warning: they may be meant for another provider.
+int not_resolved(const char* node, const char* service) {
+    FI_INFO(&provider, FI_LOG_CORE, "node %s, service %s: not resolved to an IPv4 address\n",
+            node != nullptr ? node : "(none)", service != nullptr ? service : "(none)");
+    return -FI_ENODATA;
+}
+
 // The address of this process, with the port that the application wants.
 int fill_source(const char* node, const char* service, uint64_t flags, const fi_info* hints,
                 const port::Settings& settings, fi_info* info) {
@@ -286,7 +176,7 @@ int fill_source(const char* node, const char* service, uint64_t flags, const fi_
     tw_address wanted{};
     if ((flags & FI_SOURCE) != 0 && (node != nullptr || service != nullptr)) {
         if (resolve(node, service, (flags & FI_NUMERICHOST) != 0, &wanted) != 0) {
-            return -FI_ENODATA;
+            return not_resolved(node, service);
         }
     } else if (hints != nullptr && hints->src_addr != nullptr &&
                from_sockaddr(hints->src_addr, hints->src_addrlen, &wanted) != 0) {
@@ -304,7 +194,8 @@ int fill_source(const char* node, const char* service, uint64_t flags, const fi_
 // An endpoint that is opened with this information takes over the passive endpoint's address.
 int inherit(fid_t handle, fi_info* info) {
     if (info->ep_attr->type != FI_EP_MSG) {
-        refuse("an FI_EP_RDM endpoint cannot have a passive endpoint's address\n");
+        FI_INFO(&provider, FI_LOG_CORE,
+                "an FI_EP_RDM endpoint cannot have a passive endpoint's address\n");
         return -FI_ENODATA;
     }
     info->handle = handle;
@@ -322,6 +213,9 @@ int fill_destination(const char* node, const char* service, uint64_t flags, cons
     int error = 0;
     if ((flags & FI_SOURCE) == 0 && node != nullptr) {
         error = resolve(node, service, (flags & FI_NUMERICHOST) != 0, &peer);
+        if (error != 0) {
+            return not_resolved(node, service);
+        }
     } else if (hints != nullptr && hints->dest_addr != nullptr) {
         error = from_sockaddr(hints->dest_addr, hints->dest_addrlen, &peer);
     } else {
@@ -380,16 +274,19 @@ int get_info(uint32_t version, const char* node, const char* service, uint64_t f
              const fi_info* hints, fi_info** info) {
     const fi_ep_type wanted =
         hints != nullptr && hints->ep_attr != nullptr ? hints->ep_attr->type : FI_EP_UNSPEC;
+    // Layered providers of libfabric ask for connected endpoints and datagrams, to put what we have
+    // upon them.
+    const bool for_layers = (flags & kForLayers) != 0;
+    if (!for_layers && !type_is_offered(wanted)) {
+        return -FI_ENODATA;
+    }
     try {
         const port::Settings settings = read_settings();
         fi_info* last = nullptr;
         int result = -FI_ENODATA;
         for (const fi_ep_type type : {FI_EP_RDM, FI_EP_MSG}) {
-            // Layered providers of libfabric ask for connected endpoints, to put what we have upon
-            // them.
-            const bool for_layers = type == FI_EP_MSG && (flags & kForLayers) != 0;
             fi_info* entry = nullptr;
-            if ((wanted != FI_EP_UNSPEC && wanted != type) || for_layers) {
+            if ((wanted != FI_EP_UNSPEC && wanted != type) || (type == FI_EP_MSG && for_layers)) {
                 continue;
             }
             result = make_info(version, node, service, flags, hints, type, settings, &entry);
@@ -404,14 +301,6 @@ int get_info(uint32_t version, const char* node, const char* service, uint64_t f
         FI_WARN(&provider, FI_LOG_CORE, "%s\n", failure.text().c_str());
     }
     return -FI_ENODATA;
-}
-
-int check_transmit(const fi_tx_attr& wanted) {
-    return transmit_fits(wanted) ? 0 : -FI_EINVAL;
-}
-
-int check_receive(const fi_rx_attr& wanted) {
-    return receive_fits(wanted) ? 0 : -FI_EINVAL;
 }
 
 }  // namespace tagwire::fi

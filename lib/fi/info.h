@@ -25,9 +25,4 @@ inline constexpr uint64_t kMessageOrder =
 int get_info(uint32_t version, const char* node, const char* service, uint64_t flags,
              const fi_info* hints, fi_info** info);
 
-// Checks the attributes with which a context or an endpoint is opened; 0, or a negative errno and
-// a line in the log.
-int check_transmit(const fi_tx_attr& wanted);
-int check_receive(const fi_rx_attr& wanted);
-
 }  // namespace tagwire::fi

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Regions that peers may access. Local buffers need none; a region that only local access was
 // asked for is opened too, and no peer gets in.
+#include <fmt/format.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_errno.h>
 #include <tagwire/tagwire.h>
@@ -12,6 +13,7 @@
 #include "lib/fi/flags.h"
 #include "lib/fi/object.h"
 #include "lib/fi/provider.h"
+#include "lib/fi/refusal.h"
 
 namespace tagwire::fi {
 namespace {
@@ -27,7 +29,7 @@ int close_region(fid* handle) {
     {
         const Guard guard(*region.domain);
         if (const int result = tw_mr_close(region.mr); result != 0) {
-            return result;
+            return log_failure("the memory region does not close", result);
         }
     }
     --region.domain->children;
@@ -41,11 +43,12 @@ int bind_region(fid* handle, fid* other, uint64_t flags) {
         return 0;  // a region is open through every endpoint of the domain
     }
     if (other->fclass != FI_CLASS_CNTR) {
-        return -FI_EINVAL;
+        return refuse(-FI_EINVAL, FI_LOG_MR, "a memory region is bound to endpoints and counters");
     }
     const Guard guard(*region.domain);
-    return tw_mr_bind_cntr(region.mr, object_of<Counter>(other).counter,
-                           bind_flags(flags) & (TW_REMOTE_READ | TW_REMOTE_WRITE));
+    const int result = tw_mr_bind_cntr(region.mr, object_of<Counter>(other).counter,
+                                       bind_flags(flags) & (TW_REMOTE_READ | TW_REMOTE_WRITE));
+    return result == 0 ? 0 : log_failure("the memory region refuses to be bound", result);
 }
 
 int control(fid*, int command, void*) {
@@ -64,9 +67,18 @@ fi_ops region_fid_ops = {
 
 int register_attributes(fid* handle, const fi_mr_attr* attr, uint64_t flags, fid_mr** opened) {
     auto& domain = object_of<Domain>(handle);
-    if (handle->fclass != FI_CLASS_DOMAIN || attr == nullptr || attr->iov_count == 0 ||
-        (flags & ~FI_RMA_EVENT) != 0 || attr->iface != FI_HMEM_SYSTEM) {
-        return -FI_EINVAL;
+    if (handle->fclass != FI_CLASS_DOMAIN || attr == nullptr || attr->iov_count == 0) {
+        return refuse(-FI_EINVAL, FI_LOG_MR,
+                      "memory is registered with a domain, attributes and at least one iovec");
+    }
+    if ((flags & ~FI_RMA_EVENT) != 0) {
+        return refuse(
+            -FI_EINVAL, FI_LOG_MR,
+            fmt::format("a registration takes the flag FI_RMA_EVENT, asked for is {:#x}", flags));
+    }
+    if (attr->iface != FI_HMEM_SYSTEM) {
+        return refuse(-FI_EINVAL, FI_LOG_MR,
+                      "memory of devices is not offered: iface is FI_HMEM_SYSTEM");
     }
     auto* region = new (std::nothrow) MemoryRegion{};
     if (region == nullptr) {
@@ -88,7 +100,8 @@ int register_attributes(fid* handle, const fi_mr_attr* attr, uint64_t flags, fid
     const Guard guard(domain);
     if (const int result = tw_mr_open(domain.worker, &core, &region->mr); result != 0) {
         delete region;
-        return result == -ENOKEY ? -FI_ENOKEY : log_failure("the memory is not registered", result);
+        log_failure("the memory is not registered", result);
+        return result == -ENOKEY ? -FI_ENOKEY : result;
     }
     region->fid.fid.fclass = FI_CLASS_MR;
     region->fid.fid.context = attr->context;

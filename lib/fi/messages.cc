@@ -9,14 +9,16 @@
 #include "lib/fi/endpoint.h"
 #include "lib/fi/flags.h"
 #include "lib/fi/post.h"
+#include "lib/fi/refusal.h"
 
 namespace tagwire::fi {
 namespace {
 
 template <class Message>
 ssize_t trigger_later(fid_ep* handle, const Message& msg, uint64_t flags, bool receive) {
-    if ((flags & ~(receive ? kReceiveCallFlags & ~kAuthKey : kSendCallFlags)) != 0) {
-        return -FI_EINVAL;
+    const uint64_t taken = receive ? kReceiveCallFlags & ~kAuthKey : kSendCallFlags;
+    if ((flags & ~taken) != 0) {
+        return refuse_flags("a triggered message", flags, taken);
     }
     auto& ep = object_of<Endpoint>(handle);
     const Guard guard(*ep.domain);
@@ -49,7 +51,7 @@ ssize_t tsendmsg(fid_ep* ep, const fi_msg_tagged* msg, uint64_t flags) {
         return trigger_later(ep, *msg, flags & ~FI_TRIGGER, false);
     }
     if ((flags & ~kSendCallFlags) != 0) {
-        return -FI_EINVAL;
+        return refuse_flags("fi_tsendmsg", flags, kSendCallFlags);
     }
     return send(
         ep,
@@ -104,7 +106,7 @@ ssize_t trecvmsg(fid_ep* ep, const fi_msg_tagged* msg, uint64_t flags) {
         return trigger_later(ep, *msg, flags & ~FI_TRIGGER, true);
     }
     if ((flags & ~kReceiveCallFlags) != 0) {
-        return -FI_EINVAL;
+        return refuse_flags("fi_trecvmsg", flags, kReceiveCallFlags);
     }
     return receive(ep, [&](Endpoint& e) {
         if ((flags & FI_PEEK) != 0) {
@@ -146,7 +148,7 @@ ssize_t sendmsg(fid_ep* ep, const fi_msg* msg, uint64_t flags) {
         return trigger_later(ep, *msg, flags & ~FI_TRIGGER, false);
     }
     if ((flags & ~kSendCallFlags) != 0) {
-        return -FI_EINVAL;
+        return refuse_flags("fi_sendmsg", flags, kSendCallFlags);
     }
     return send(
         ep,
@@ -188,7 +190,7 @@ ssize_t recvmsg(fid_ep* ep, const fi_msg* msg, uint64_t flags) {
         return trigger_later(ep, *msg, flags & ~FI_TRIGGER, true);
     }
     if ((flags & ~kReceiveCallFlags) != 0) {
-        return -FI_EINVAL;
+        return refuse_flags("fi_recvmsg", flags, kReceiveCallFlags);
     }
     return receive(ep, [&](Endpoint& e) {
         const tw_msg core = to_core(

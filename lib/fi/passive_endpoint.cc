@@ -14,19 +14,16 @@
 #include "lib/fi/info.h"
 #include "lib/fi/object.h"
 #include "lib/fi/provider.h"
+#include "lib/fi/refusal.h"
 
 namespace tagwire::fi {
 namespace {
 
-int refuse(int error, const char* what) {
-    FI_WARN(&provider, FI_LOG_EP_CTRL, "%s\n", what);
-    return error;
-}
-
 int listen(fid_pep* handle) {
     auto& pep = object_of<PassiveEndpoint>(handle);
     if (pep.eq == nullptr) {
-        return refuse(-FI_ENOEQ, "bind an event queue to the passive endpoint first");
+        return refuse(-FI_ENOEQ, FI_LOG_EP_CTRL,
+                      "bind an event queue to the passive endpoint first");
     }
     if (const int result = pep.open(); result != 0) {
         return result;
@@ -42,11 +39,14 @@ int listen(fid_pep* handle) {
 int reject(fid_pep* handle, fid_t request, const void* param, size_t length) {
     auto& pep = object_of<PassiveEndpoint>(handle);
     if (request == nullptr || request->fclass != FI_CLASS_CONNREQ) {
-        return refuse(-FI_EINVAL, "what is rejected is the handle of an FI_CONNREQ event");
+        return refuse(-FI_EINVAL, FI_LOG_EP_CTRL,
+                      "what is rejected is the handle of an FI_CONNREQ event");
     }
     const std::unique_ptr<ConnectionRequest> taken(&object_of<ConnectionRequest>(request));
     const Guard guard(*pep.domain);
-    return persist(*pep.domain, [&] { return tw_reject(pep.pep, taken->request, param, length); });
+    const int result =
+        persist(*pep.domain, [&] { return tw_reject(pep.pep, taken->request, param, length); });
+    return result == 0 ? 0 : log_failure("the request is not rejected", result);
 }
 
 int get_name(fid_t handle, void* data, size_t* length) {
@@ -64,7 +64,8 @@ int set_name(fid_t handle, void* data, size_t length) {
         return error;
     }
     if (pep.listening) {
-        return refuse(-FI_EOPBADSTATE, "a passive endpoint that listens keeps its name");
+        return refuse(-FI_EOPBADSTATE, FI_LOG_EP_CTRL,
+                      "a passive endpoint that listens keeps its name");
     }
     if (const int result = pep.shut(); result != 0) {
         return result;
@@ -77,7 +78,7 @@ int set_name(fid_t handle, void* data, size_t length) {
 int bind(fid* handle, fid* other, uint64_t) {
     auto& pep = object_of<PassiveEndpoint>(handle);
     if (other->fclass != FI_CLASS_EQ || pep.eq != nullptr) {
-        return refuse(-FI_EINVAL, "a passive endpoint is bound to one event queue");
+        return refuse(-FI_EINVAL, FI_LOG_EP_CTRL, "a passive endpoint is bound to one event queue");
     }
     pep.eq = &object_of<EventQueue>(other);
     if (pep.domain != nullptr) {
@@ -252,7 +253,8 @@ int PassiveEndpoint::shut() {
 
 int open_passive_endpoint(fid_fabric* handle, fi_info* info, fid_pep** opened, void* context) {
     if (info == nullptr || info->ep_attr == nullptr || info->ep_attr->type != FI_EP_MSG) {
-        return refuse(-FI_EINVAL, "a passive endpoint needs the fi_info of an FI_EP_MSG endpoint");
+        return refuse(-FI_EINVAL, FI_LOG_EP_CTRL,
+                      "a passive endpoint needs the fi_info of an FI_EP_MSG endpoint");
     }
     std::unique_ptr<PassiveEndpoint> pep(new (std::nothrow) PassiveEndpoint{});
     fi_info* const kept = fi_dupinfo(info);
@@ -291,15 +293,17 @@ PassiveEndpoint* yielding(const fi_info& info) {
 
 int yield_address(PassiveEndpoint& pep, const Domain& domain) {
     if (pep.listening) {
-        return refuse(-FI_EINVAL, "a passive endpoint that listens keeps its address");
+        return refuse(-FI_EINVAL, FI_LOG_EP_CTRL,
+                      "a passive endpoint that listens keeps its address");
     }
     if (pep.domain != &domain) {
-        return refuse(-FI_EINVAL,
+        return refuse(-FI_EINVAL, FI_LOG_EP_CTRL,
                       "the passive endpoint in fi_info::handle belongs to another domain: open the "
                       "domain with the same fi_info");
     }
     if (pep.pep == nullptr) {
-        return refuse(-FI_EINVAL, "another endpoint has the passive endpoint's address already");
+        return refuse(-FI_EINVAL, FI_LOG_EP_CTRL,
+                      "another endpoint has the passive endpoint's address already");
     }
     if (const int result = tw_pep_close(pep.pep); result != 0) {
         return log_failure("the passive endpoint does not give its address up", result);

@@ -6,6 +6,7 @@
 
 #include "lib/fi/endpoint.h"
 #include "lib/fi/object.h"
+#include "lib/fi/provider.h"
 
 namespace tagwire::fi {
 
@@ -24,6 +25,8 @@ template <class Call>
         }
     } else if (result == -EAGAIN) {
         ep.domain->progress();
+    } else {
+        log_failure("the operation is refused", result);
     }
     return result;
 }
@@ -36,8 +39,12 @@ template <class Call>
     if (result == -FI_EOPBADSTATE && ep.mend(result)) [[unlikely]] {
         result = call(ep);
     }
-    if (result == -EAGAIN) [[unlikely]] {
-        ep.domain->progress();
+    if (result != 0) [[unlikely]] {
+        if (result == -EAGAIN) {
+            ep.domain->progress();
+        } else {
+            log_failure("the receive is refused", result);
+        }
     }
     return result;
 }

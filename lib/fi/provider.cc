@@ -9,6 +9,7 @@
 
 #include "lib/fi/fabric.h"
 #include "lib/fi/info.h"
+#include "lib/fi/refusal.h"
 
 namespace tagwire::fi {
 namespace {
@@ -46,7 +47,8 @@ port::Settings read_settings() {
 }
 
 int log_failure(const char* what, int result) {
-    FI_WARN(&provider, FI_LOG_CORE, "%s: %s (%s)\n", what, tw_strerror(result), tw_last_error());
+    FI_WARN(&provider, FI_LOG_CORE, "%s: %s (%s)\n", what, tw_strerror(result),
+            in_libfabric_words(tw_last_error()).c_str());
     return result;
 }
 

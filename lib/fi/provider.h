@@ -17,6 +17,6 @@ extern fi_provider provider;
 port::Settings read_settings();
 
 // What a call of the core failed with, in libfabric's log; returns `result`.
-int log_failure(const char* what, int result);
+[[gnu::cold]] int log_failure(const char* what, int result);
 
 }  // namespace tagwire::fi

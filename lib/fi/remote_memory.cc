@@ -9,6 +9,7 @@
 #include "lib/fi/flags.h"
 #include "lib/fi/info.h"
 #include "lib/fi/post.h"
+#include "lib/fi/refusal.h"
 
 namespace tagwire::fi {
 namespace {
@@ -36,8 +37,9 @@ tw_msg_rma to_core(const Endpoint& ep, const fi_msg_rma& msg) {
 }
 
 ssize_t trigger_later(fid_ep* handle, const fi_msg_rma& msg, uint64_t flags, bool read) {
-    if ((flags & ~(read ? kReadCallFlags : kSendCallFlags)) != 0) {
-        return -FI_EINVAL;
+    const uint64_t taken = read ? kReadCallFlags : kSendCallFlags;
+    if ((flags & ~taken) != 0) {
+        return refuse_flags("a triggered put or get", flags, taken);
     }
     auto& ep = object_of<Endpoint>(handle);
     const Guard guard(*ep.domain);
@@ -65,7 +67,7 @@ ssize_t readmsg(fid_ep* ep, const fi_msg_rma* msg, uint64_t flags) {
         return trigger_later(ep, *msg, flags & ~FI_TRIGGER, true);
     }
     if ((flags & ~kReadCallFlags) != 0) {
-        return -FI_EINVAL;
+        return refuse_flags("fi_readmsg", flags, kReadCallFlags);
     }
     return send(
         ep,
@@ -95,7 +97,7 @@ ssize_t writemsg(fid_ep* ep, const fi_msg_rma* msg, uint64_t flags) {
         return trigger_later(ep, *msg, flags & ~FI_TRIGGER, false);
     }
     if ((flags & ~kSendCallFlags) != 0) {
-        return -FI_EINVAL;
+        return refuse_flags("fi_writemsg", flags, kSendCallFlags);
     }
     return send(
         ep,

@@ -16,6 +16,7 @@
 #include "lib/fi/event_queue.h"
 #include "lib/fi/fabric.h"
 #include "lib/fi/object.h"
+#include "lib/fi/refusal.h"
 
 namespace tagwire::fi {
 namespace {
@@ -109,7 +110,8 @@ int wait(fid_wait* handle, int timeout) {
 int close_wait_set(fid* handle) {
     auto& set = object_of<WaitSet>(handle);
     if (!set.members.empty()) {
-        return -FI_EBUSY;
+        return refuse_busy(FI_LOG_FABRIC, "a wait set",
+                           "the queues and counters that were opened with it");
     }
     const std::lock_guard guard(all_mutex);
     std::erase(all_sets, &set);
@@ -152,7 +154,9 @@ int poll_add(fid_poll* handle, fid* member, uint64_t flags) {
     auto& set = object_of<PollSet>(handle);
     if (flags != 0 || (member->fclass != FI_CLASS_CQ && member->fclass != FI_CLASS_CNTR &&
                        member->fclass != FI_CLASS_EQ)) {
-        return -FI_EINVAL;
+        return refuse(-FI_EINVAL, FI_LOG_DOMAIN,
+                      "fi_poll_add takes completion queues, counters and event queues, and no "
+                      "flags");
     }
     if (std::find(set.members.begin(), set.members.end(), member) == set.members.end()) {
         set.members.push_back(member);
@@ -163,7 +167,8 @@ int poll_add(fid_poll* handle, fid* member, uint64_t flags) {
 int poll_remove(fid_poll* handle, fid* member, uint64_t flags) {
     auto& set = object_of<PollSet>(handle);
     if (flags != 0 || std::erase(set.members, member) == 0) {
-        return -FI_EINVAL;
+        return refuse(-FI_EINVAL, FI_LOG_DOMAIN,
+                      "fi_poll_del takes what fi_poll_add was given, and no flags");
     }
     return 0;
 }
@@ -195,7 +200,7 @@ fi_ops_poll poll_ops = {
 
 int join_wait_set(fid_wait* handle, fid* member) {
     if (handle == nullptr) {
-        return -FI_EINVAL;
+        return refuse(-FI_EINVAL, FI_LOG_FABRIC, "FI_WAIT_SET needs a wait_set (fi_wait_open)");
     }
     auto& set = object_of<WaitSet>(handle);
     const std::lock_guard guard(set.mutex);
@@ -214,7 +219,8 @@ void leave_wait_sets(fid* member) {
 int open_wait_set(fid_fabric* fabric, fi_wait_attr* attr, fid_wait** handle) {
     if (attr != nullptr && (attr->flags != 0 || (attr->wait_obj != FI_WAIT_UNSPEC &&
                                                  attr->wait_obj != FI_WAIT_YIELD))) {
-        return attr->flags != 0 ? -FI_EINVAL : -FI_ENOSYS;
+        return refuse(attr->flags != 0 ? -FI_EINVAL : -FI_ENOSYS, FI_LOG_FABRIC,
+                      "a wait set takes no flags, and FI_WAIT_UNSPEC or FI_WAIT_YIELD");
     }
     auto* set = new (std::nothrow) WaitSet{};
     if (set == nullptr) {
@@ -234,7 +240,7 @@ int open_wait_set(fid_fabric* fabric, fi_wait_attr* attr, fid_wait** handle) {
 
 int open_poll_set(fid_domain* domain, fi_poll_attr* attr, fid_poll** handle) {
     if (attr != nullptr && attr->flags != 0) {
-        return -FI_EINVAL;
+        return refuse(-FI_EINVAL, FI_LOG_DOMAIN, "a poll set takes no flags");
     }
     auto* set = new (std::nothrow) PollSet{};
     if (set == nullptr) {

@@ -21,5 +21,8 @@ int main(int argc, char** argv) {
     setenv("TAGWIRE_MAX_OPERATIONS", "1024", 1);
     setenv("TAGWIRE_MAX_PEERS", "16", 1);
     setenv("TAGWIRE_UNEXPECTED_MB", "4", 1);
+    // libfabric reads them at its first call; refusal_test.cc reads what it writes.
+    setenv("FI_LOG_LEVEL", "info", 1);
+    setenv("FI_LOG_PROV", "tagwire", 1);
     return RUN_ALL_TESTS();
 }

@@ -262,6 +262,7 @@ TEST_F(Scalable, MessagesBetweenContextsMeetReceivesThatNameTheirSource) {
             fi_addr_t source = FI_ADDR_NOTAVAIL;
             EXPECT_EQ(next(b->cq[to], &source).op_context, room) << text;
             EXPECT_EQ(std::string(room), text);
+            EXPECT_EQ(source, at(b_to_a, from)) << text;
             // What names the source of a message leads back to it.
             char answer[16] = {};
             require(fi_trecv(a->rx[from], answer, sizeof(answer), nullptr, at(a_to_b, to), 8, 0,
@@ -279,6 +280,23 @@ TEST_F(Scalable, MessagesBetweenContextsMeetReceivesThatNameTheirSource) {
             EXPECT_EQ(error.op_context, wrong);
         }
     }
+}
+
+TEST_F(Scalable, TheAddressOfAContextIsLookedUpAndGoesWithThatOfItsEndpoint) {
+    open_contexts(FI_COMPLETION, FI_COMPLETION);
+    char own[64];
+    size_t length = sizeof(own);
+    require(fi_getname(&a->sep->fid, own, &length), "fi_getname");
+    const fi_addr_t second = fi_rx_addr(b_to_a, 1, kContextBits);
+    char found[64] = {};
+    size_t found_length = sizeof(found);
+    ASSERT_EQ(fi_av_lookup(b->av, second, found, &found_length), 0);
+    EXPECT_EQ(found_length, length);
+    EXPECT_EQ(std::memcmp(found, own, 8), 0) << "IP address and port of the endpoint";
+    EXPECT_EQ(found[9], own[9] + 1) << "its number follows that of the first context";
+    ASSERT_EQ(fi_av_remove(b->av, &b_to_a, 1, 0), 0);
+    EXPECT_EQ(fi_av_lookup(b->av, second, found, &found_length), -FI_EINVAL);
+    EXPECT_EQ(fi_send(b->tx[0], "gone", 5, nullptr, second, nullptr), -FI_EINVAL);
 }
 
 TEST_F(Scalable, ThePlainAddressIsThatOfTheFirstContext) {
@@ -328,6 +346,58 @@ TEST_F(Scalable, AContextWorksWithoutTheOtherOneOfItsIndex) {
     EXPECT_EQ(next(a->cq[0]).op_context, room);
     EXPECT_STREQ(room, "back");
     EXPECT_EQ(next(b->cq[0]).flags, FI_SEND | FI_MSG);
+    EXPECT_EQ(fi_close(&tx->fid), 0);
+    EXPECT_EQ(fi_close(&rx->fid), 0);
+    EXPECT_EQ(fi_close(&sep->fid), 0);
+}
+
+// Messages may come before the application posts anything.
+TEST_F(Scalable, AReceiveContextAloneTakesMessagesBeforeItPostsAReceive) {
+    open_contexts(FI_COMPLETION, FI_COMPLETION);
+    const Info scalable(fi_dupinfo(info.get()));
+    scalable->ep_attr->rx_ctx_cnt = 2;
+    fid_ep* sep = nullptr;
+    fid_ep* rx = nullptr;
+    require(fi_scalable_ep(left->domain, scalable.get(), &sep, nullptr), "fi_scalable_ep");
+    require(fi_scalable_ep_bind(sep, &a->av->fid, 0), "bind av");
+    require(fi_rx_context(sep, 0, nullptr, &rx, nullptr), "fi_rx_context");
+    require(fi_ep_bind(rx, &a->cq[0]->fid, FI_RECV), "bind cq");
+    require(fi_enable(rx), "fi_enable");
+    char name[64];
+    size_t length = sizeof(name);
+    require(fi_getname(&sep->fid, name, &length), "fi_getname");
+    fi_addr_t to_receiver = FI_ADDR_UNSPEC;
+    ASSERT_EQ(fi_av_insert(b->av, name, 1, &to_receiver, 0, nullptr), 1);
+    fi_cq_tagged_entry entry{};
+    ASSERT_EQ(fi_cq_read(a->cq[0], &entry, 1), -FI_EAGAIN);
+    require(fi_tsend(b->tx[0], "early", 6, nullptr, to_receiver, 3, nullptr), "fi_tsend");
+    EXPECT_EQ(next(b->cq[0]).flags, FI_SEND | FI_TAGGED) << "it was taken";
+    char room[8] = {};
+    require(fi_trecv(rx, room, sizeof(room), nullptr, FI_ADDR_UNSPEC, 3, 0, room), "fi_trecv");
+    EXPECT_EQ(next(a->cq[0]).op_context, room);
+    EXPECT_STREQ(room, "early");
+    EXPECT_EQ(fi_close(&rx->fid), 0);
+    EXPECT_EQ(fi_close(&sep->fid), 0);
+}
+
+// It waits for a transmit context that is open, which may still be bound.
+TEST_F(Scalable, AReceiveContextDoesNotStartBeforeItsTransmitContextIsBound) {
+    open_contexts(FI_COMPLETION, FI_COMPLETION);
+    const Info scalable(fi_dupinfo(info.get()));
+    scalable->ep_attr->rx_ctx_cnt = 2;
+    fid_ep* sep = nullptr;
+    fid_ep* rx = nullptr;
+    fid_ep* tx = nullptr;
+    require(fi_scalable_ep(left->domain, scalable.get(), &sep, nullptr), "fi_scalable_ep");
+    require(fi_scalable_ep_bind(sep, &a->av->fid, 0), "bind av");
+    require(fi_rx_context(sep, 0, nullptr, &rx, nullptr), "fi_rx_context");
+    require(fi_ep_bind(rx, &a->cq[0]->fid, FI_RECV), "bind cq");
+    require(fi_enable(rx), "fi_enable");
+    require(fi_tx_context(sep, 0, nullptr, &tx, nullptr), "fi_tx_context");
+    fi_cq_tagged_entry entry{};
+    ASSERT_EQ(fi_cq_read(a->cq[0], &entry, 1), -FI_EAGAIN);
+    EXPECT_EQ(fi_ep_bind(tx, &a->cq[0]->fid, FI_TRANSMIT), 0);
+    EXPECT_EQ(fi_enable(tx), 0);
     EXPECT_EQ(fi_close(&tx->fid), 0);
     EXPECT_EQ(fi_close(&rx->fid), 0);
     EXPECT_EQ(fi_close(&sep->fid), 0);
