@@ -26,6 +26,9 @@ namespace {
 
 constexpr uint16_t kJumboMtu = 9000;
 constexpr uint16_t kUsualMtu = 1500;
+// Enough for the answer of a process whose helper thread looks once in a millisecond, on a busy
+// machine.
+constexpr uint32_t kProbeMs = 30;
 
 struct Slot {
     std::unique_ptr<Port> port;
@@ -265,6 +268,7 @@ tw_worker_attr Lease::worker_attr() const {
     attr.max_peers = settings_.max_peers;
     attr.unexpected_bytes = uint64_t{settings_.unexpected_mb} << 20;
     attr.peer_timeout_ms = settings_.peer_timeout_ms;
+    attr.probe_ms = kProbeMs;
     return attr;
 }
 

@@ -148,6 +148,7 @@ class Worker {
     uint32_t key_group(const Endpoint& endpoint, transport::PeerId peer) const;
     int lend(const tw_worker_attr& attr, transport::TransportConfig* config);
     int make_transport(const tw_worker_attr& attr);
+    int probe_address(const tw_worker_attr& attr);
     PeerEntry& peer_entry(transport::PeerId peer) {
         if (peer < peers_.size() && peers_[peer].endpoint != nullptr) [[likely]] {
             return peers_[peer];

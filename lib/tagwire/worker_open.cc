@@ -6,10 +6,12 @@
 #include <rte_mbuf.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <random>
 #include <string>
+#include <thread>
 
 #include "lib/tagwire/address.h"
 #include "lib/tagwire/attributes.h"
@@ -27,6 +29,7 @@ constexpr uint32_t kDefaultOperations = 65536;
 constexpr uint32_t kMaxOperations = 1u << 24;
 constexpr uint64_t kDefaultUnexpectedBytes = uint64_t{64} << 20;
 constexpr uint32_t kDefaultPeerTimeoutMs = 10'000;
+constexpr uint32_t kMostProbeMs = 10'000;
 constexpr uint16_t kDefaultMtu = 1500;
 constexpr uint32_t kPoolPackets = 8191;
 constexpr uint32_t kPoolCache = 256;
@@ -159,6 +162,12 @@ int Worker::open(const tw_worker_attr& given, tw_worker** worker) {
                     operations ? "max_operations" : "max_peers",
                     operations ? attr.max_operations : attr.max_peers, kMaxOperations);
     }
+    if (attr.probe_ms != 0 && (attr.nic != nullptr || attr.probe_ms > kMostProbeMs)) {
+        return fail(EINVAL,
+                    "tw_worker_open: probe_ms is %u; it is at most %u, and 0 with a nic, whose "
+                    "frames do not arrive while the worker opens",
+                    attr.probe_ms, kMostProbeMs);
+    }
     if (attr.threading > TW_THREAD_SAFE) {
         return fail(EINVAL, "tw_worker_open: threading %u is none of enum tw_threading",
                     attr.threading);
@@ -170,6 +179,9 @@ int Worker::open(const tw_worker_attr& given, tw_worker** worker) {
     }
     auto opened = std::make_unique<tw_worker>(attr, seed);
     if (const int error = opened->make_transport(attr); error != 0) {
+        return error;
+    }
+    if (const int error = attr.probe_ms != 0 ? opened->probe_address(attr) : 0; error != 0) {
         return error;
     }
     *worker = opened.release();
@@ -237,6 +249,31 @@ int Worker::lend(const tw_worker_attr& attr, transport::TransportConfig* config)
     return 0;
 }
 
+// Several times, since a frame may get lost, and a station that sleeps answers late.
+int Worker::probe_address(const tw_worker_attr& attr) {
+    using std::chrono::steady_clock;
+    constexpr int kProbes = 3;
+    const auto start = steady_clock::now();
+    const auto patience = std::chrono::milliseconds(attr.probe_ms);
+    transport::MacAddress rival;
+    for (int probe = 1; probe <= kProbes;) {
+        progress();  // the first turn sends the first probe
+        if (transport_->address_is_taken(&rival)) {
+            const uint8_t* ip = attr.address.ip;
+            return fail(EADDRINUSE,
+                        "tw_worker_open: another station, %s, has the IP address %u.%u.%u.%u: give "
+                        "each worker one of its own",
+                        transport::format(rival).c_str(), ip[0], ip[1], ip[2], ip[3]);
+        }
+        if (steady_clock::now() - start >= patience * probe / kProbes && ++probe <= kProbes) {
+            transport_->probe_address();
+        }
+        std::this_thread::sleep_for(std::chrono::microseconds(200));
+    }
+    transport_->claim_address();
+    return 0;
+}
+
 int Worker::make_transport(const tw_worker_attr& attr) {
     transport::PacketIo* io = nullptr;
     transport::Clock* clock = nullptr;
@@ -265,6 +302,7 @@ int Worker::make_transport(const tw_worker_attr& attr) {
     config.random_seed = attr.random_seed;
     config.incarnation = attr.random_seed;
     config.groups_records = true;
+    config.probes_address = attr.probe_ms != 0;
     config.nic_udp_checksum = sends_to_port(attr) && computes_udp_checksum(attr);
     if (const int result = lend(attr, &config); result != 0) {
         return result;

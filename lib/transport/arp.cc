@@ -70,12 +70,12 @@ void Engine::request_mac(wire::be32 ip) noexcept {
     // Many sessions to one host ask once.
     if (neighbour.requested_ns == 0 || now_ - neighbour.requested_ns >= kRetryNs / 2) {
         neighbour.requested_ns = now_;
-        send_arp(wire::kArpRequest, wire::kBroadcastMac, wire::Mac{}, ip);
+        send_arp(wire::kArpRequest, wire::kBroadcastMac, wire::Mac{}, ip, decode_.ip);
     }
 }
 
 void Engine::send_arp(uint16_t operation, const wire::Mac& to, const wire::Mac& target,
-                      wire::be32 ip) noexcept {
+                      wire::be32 target_ip, wire::be32 sender_ip) noexcept {
     rte_mbuf* packet = has_tx_room() ? new_frame() : nullptr;
     if (packet == nullptr) {
         return;
@@ -90,12 +90,50 @@ void Engine::send_arp(uint16_t operation, const wire::Mac& to, const wire::Mac& 
         4,
         operation,
         decode_.mac,
-        decode_.ip,
+        sender_ip,
         target,
-        ip};
+        target_ip};
     packet->data_len = wire::kMinFrame;
     packet->pkt_len = wire::kMinFrame;
     push_frame(packet);
+}
+
+void Engine::announce_address() noexcept {
+    send_arp(wire::kArpRequest, wire::kBroadcastMac, wire::Mac{}, decode_.ip, decode_.ip);
+}
+
+// RFC 5227, 2.1.1: without a sender's address, so that nobody takes our MAC for that of the station
+// which has it.
+void Engine::probe_address() noexcept {
+    advance_clock();
+    send_arp(wire::kArpRequest, wire::kBroadcastMac, wire::Mac{}, decode_.ip, wire::be32{});
+    if (batch_count_ != 0) {
+        flush_frames();
+    }
+}
+
+void Engine::claim_address() noexcept {
+    advance_clock();
+    probing_ = false;
+    announce_address();
+    if (batch_count_ != 0) {
+        flush_frames();
+    }
+}
+
+bool Engine::address_is_taken(MacAddress* by) const noexcept {
+    if (rival_) {
+        by->bytes = *rival_;
+    }
+    return rival_.has_value();
+}
+
+Counter Engine::note_rival(const wire::Mac& other) noexcept {
+    rival_ = other;
+    if (!probing_) {
+        defend_address(other);
+    }
+    return Counter::drop_arp_conflict;
 }
 
 // RFC 5227, 2.4: says once more whose address it is, so that the other hears of the conflict,
@@ -105,30 +143,46 @@ void Engine::defend_address(const wire::Mac& other) noexcept {
         return;
     }
     defended_ns_ = now_;
-    TAGWIRE_LOG(WARNING,
-                "another station, %02x:%02x:%02x:%02x:%02x:%02x, uses our IP address: give each "
-                "worker its own",
-                other[0], other[1], other[2], other[3], other[4], other[5]);
-    send_arp(wire::kArpRequest, wire::kBroadcastMac, wire::Mac{}, decode_.ip);
+    const auto& ip = config_.local.ip;
+    TAGWIRE_LOG(ERR,
+                "another station, %02x:%02x:%02x:%02x:%02x:%02x, has our IP address %u.%u.%u.%u, "
+                "too: messages get lost until each worker has one of its own",
+                other[0], other[1], other[2], other[3], other[4], other[5], ip[0], ip[1], ip[2],
+                ip[3]);
+    announce_address();
 }
 
 Counter Engine::receive_arp(const wire::FrameView& view) noexcept {
     const wire::ArpPacket& arp = *view.arp;
     if (arp.sender_ip.raw() == decode_.ip.raw()) {
-        if (arp.sender_mac != decode_.mac) {
-            defend_address(arp.sender_mac);
-        }
-        return Counter::drop_arp_conflict;
+        return arp.sender_mac != decode_.mac ? note_rival(arp.sender_mac)
+                                             : Counter::drop_arp_conflict;
     }
     const bool for_us = arp.target_ip.raw() == decode_.ip.raw();
+    if (arp.sender_ip.raw() == 0) {
+        return receive_probe(arp, for_us);
+    }
     const bool known = neighbours_.contains(arp.sender_ip.raw());
     if (!for_us && !known) {
         return Counter::drop_arp_not_for_us;
     }
     learn_mac(arp.sender_ip, arp.sender_mac);
-    if (for_us && arp.operation == wire::kArpRequest) {
-        send_arp(wire::kArpReply, arp.sender_mac, arp.sender_mac, arp.sender_ip);
+    if (for_us && arp.operation == wire::kArpRequest && !probing_) {
+        send_arp(wire::kArpReply, arp.sender_mac, arp.sender_mac, arp.sender_ip, decode_.ip);
     }
+    return Counter::rx_arp;
+}
+
+// Of a station that starts, and has no address yet. Of two that want the same one at the same time
+// neither gets it.
+Counter Engine::receive_probe(const wire::ArpPacket& arp, bool for_us) noexcept {
+    if (!for_us || arp.sender_mac == decode_.mac || arp.operation != wire::kArpRequest) {
+        return Counter::drop_arp_not_for_us;
+    }
+    if (probing_) {
+        return note_rival(arp.sender_mac);
+    }
+    send_arp(wire::kArpReply, arp.sender_mac, arp.sender_mac, arp.sender_ip, decode_.ip);
     return Counter::rx_arp;
 }
 

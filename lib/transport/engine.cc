@@ -245,7 +245,8 @@ void Engine::push() noexcept {
 void Engine::note_clock(uint64_t now, uint64_t passed) noexcept {
     if (clock_jump_ns_ == 0) {
         clock_jump_ns_ = config_.peer_timeout_ns / 2 + 1;
-        send_arp(wire::kArpRequest, wire::kBroadcastMac, wire::Mac{}, decode_.ip);
+        probing_ = config_.probes_address;
+        probing_ ? probe_address() : announce_address();
         return;
     }
     count(Counter::clock_jumps);

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <unordered_map>
@@ -80,6 +81,9 @@ class Engine final : public Transport {
                    std::span<Event> events) noexcept override;
     uint64_t next_deadline_ns() const noexcept override;
     void reset_peer(PeerId peer) noexcept override;
+    void probe_address() noexcept override;
+    void claim_address() noexcept override;
+    bool address_is_taken(MacAddress* by) const noexcept override;
     bool quiesce() noexcept override;
     const Counters& counters() const noexcept override { return counters_; }
     BudgetShare share_of(PeerId peer) const noexcept override;
@@ -353,7 +357,10 @@ class Engine final : public Transport {
     Counter receive_arp(const wire::FrameView& view) noexcept;
     Counter receive_ping(const wire::FrameView& view) noexcept;
     void send_arp(uint16_t operation, const wire::Mac& to, const wire::Mac& target,
-                  wire::be32 ip) noexcept;
+                  wire::be32 target_ip, wire::be32 sender_ip) noexcept;
+    void announce_address() noexcept;
+    Counter receive_probe(const wire::ArpPacket& arp, bool for_us) noexcept;
+    Counter note_rival(const wire::Mac& other) noexcept;
     void defend_address(const wire::Mac& other) noexcept;
     void request_mac(wire::be32 ip) noexcept;
     Neighbour& neighbour_of(wire::be32 ip) noexcept;
@@ -430,7 +437,9 @@ class Engine final : public Transport {
     std::map<PeerKey, PeerId> peer_index_;
     std::unordered_map<uint64_t, PeerId> host_index_;  // IP and port: chain of peers
     std::unordered_map<uint32_t, Neighbour> neighbours_;
-    uint64_t defended_ns_ = 0;  // when our address was claimed last
+    uint64_t defended_ns_ = 0;        // when our address was claimed last
+    bool probing_ = false;            // our address is not claimed yet
+    std::optional<wire::Mac> rival_;  // who has our address, too
     PeerList retiring_;
     PeerId free_first_ = kNoPeer;  // places, chained by next_same_host
     PeerId free_last_ = kNoPeer;

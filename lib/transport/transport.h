@@ -180,9 +180,12 @@ struct TransportConfig {
     uint64_t peer_timeout_ns =
         10'000'000'000;  // silence after which a peer with work outstanding is dead
     uint64_t arp_timeout_ns = 3'000'000'000;
-    uint64_t incarnation = 0;       // 64 random bits; 0: taken from the system
-    uint64_t random_seed = 0;       // connection tags and cookie key; 0: taken from the system
-    uint32_t first_psn = 0;         // 0: random. Tests start near the wrap.
+    uint64_t incarnation = 0;  // 64 random bits; 0: taken from the system
+    uint64_t random_seed = 0;  // connection tags and cookie key; 0: taken from the system
+    uint32_t first_psn = 0;    // 0: random. Tests start near the wrap.
+    // Before our IP address is claimed it is asked whether another station has it: claim_address()
+    // ends that.
+    bool probes_address = false;
     bool answer_ping = true;        // ICMP echo, for a port without a kernel netdev
     bool nic_udp_checksum = false;  // the port computes IPv4 and UDP checksums of what it sends
     bool groups_records = false;    // small messages are announced by frames, kRecords
@@ -294,6 +297,13 @@ class Transport {
     // The next time at which poll() has a timer to run; UINT64_MAX for none. The
     // simulator advances its clock to it.
     virtual uint64_t next_deadline_ns() const noexcept = 0;
+
+    // With probes_address (RFC 5227), after the first poll(): asks once more; and the end of it,
+    // when our address is told to everybody, and who asks for it is answered.
+    virtual void probe_address() noexcept = 0;
+    virtual void claim_address() noexcept = 0;
+    // Another station has said that our IP address is its own.
+    virtual bool address_is_taken(MacAddress* by) const noexcept = 0;
 
     // Closes every session in order: what was queued is sent and acknowledged:
     // poll() goes on meanwhile. True once nothing is outstanding.

@@ -6,9 +6,12 @@
 #include <tagwire/tagwire.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <stdexcept>
+#include <thread>
 
 #include "lib/port/failure.h"
 
@@ -101,6 +104,33 @@ TEST(ProcessPorts, APortThatWasGivenBackServesTheNextWorker) {
     EXPECT_EQ(again->port().id(), first);
     const Peer peer(*again);
     EXPECT_NE(peer.worker, nullptr);
+}
+
+TEST(ProcessPorts, AnAddressThatAnotherWorkerHasIsRefused) {
+    Settings settings = test_settings();
+    settings.ip = {"10.1.2.3", "10.1.2.3"};
+    const auto first_lease = Lease::acquire(settings);
+    const auto second_lease = Lease::acquire(settings);
+    const Peer first(*first_lease);
+    std::atomic<bool> done{false};
+    std::thread polling([&] {
+        while (!done) {
+            tw_progress(first.worker);
+            usleep(1000);  // as the helper thread of a process that is busy elsewhere
+        }
+    });
+    tw_worker_attr attr = second_lease->worker_attr();
+    tw_worker* second = nullptr;
+    EXPECT_EQ(tw_worker_open(&attr, &second), -EADDRINUSE);
+    const std::string text = tw_last_error();
+    EXPECT_NE(text.find("has the IP address 10.1.2.3: give each worker one of its own"),
+              std::string::npos)
+        << text;
+    attr.address.ip[3] = 4;
+    EXPECT_EQ(tw_worker_open(&attr, &second), 0) << tw_last_error();
+    done = true;
+    polling.join();
+    EXPECT_EQ(tw_worker_close(second), 0);
 }
 
 TEST(ProcessPorts, TellsWhatItWouldUse) {

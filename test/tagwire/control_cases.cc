@@ -519,6 +519,8 @@ Cases wait_cases() {
         {"tw_wait_signal", "wait", -EINVAL, [](Objects&) { return tw_wait_signal(nullptr); }},
         {"tw_worker_open", "threading", -EINVAL,
          [](Objects& o) { return open_worker(o, [](tw_worker_attr& a) { a.threading = 2; }); }},
+        {"tw_worker_open", "probe_ms with a nic", -EINVAL,
+         [](Objects& o) { return open_worker(o, [](tw_worker_attr& a) { a.probe_ms = 1; }); }},
     };
 }
 

@@ -99,6 +99,9 @@ class FakeTransport final : public transport::Transport {
                    std::span<transport::Event> events) noexcept override;
     uint64_t next_deadline_ns() const noexcept override { return 77; }
     void reset_peer(transport::PeerId peer) noexcept override { reset.push_back(peer); }
+    void probe_address() noexcept override {}
+    void claim_address() noexcept override {}
+    bool address_is_taken(transport::MacAddress*) const noexcept override { return false; }
     bool quiesce() noexcept override { return quiet; }
     const transport::Counters& counters() const noexcept override { return counters_; }
     transport::BudgetShare share_of(transport::PeerId) const noexcept override { return {}; }

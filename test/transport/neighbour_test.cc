@@ -123,6 +123,110 @@ TEST_F(Neighbour, defends_its_address_and_not_again_soon) {
     EXPECT_EQ(sent.size(), 2u);
 }
 
+TEST_F(Neighbour, answers_a_probe_and_learns_nothing_from_it) {
+    simulator.run_for(kMs);
+    sent.clear();
+
+    simulator.inject(a.node(), arp_frame(wire::kArpRequest, 0, kStranger, a.node().ip()));
+    simulator.run_for(kMs);
+
+    ASSERT_EQ(sent.size(), 1u);
+    EXPECT_EQ(arp(sent[0]).operation, wire::kArpReply);
+    EXPECT_EQ(arp(sent[0]).sender_mac, a.node().mac());
+    EXPECT_EQ(arp(sent[0]).target_ip.raw(), 0u);
+    EXPECT_EQ(headers(sent[0]).ethernet.destination, kStranger);
+    EXPECT_EQ(a.count(Counter::drop_arp_conflict), 0u);
+}
+
+// Two stations with one address; `second` is told of it by the first, or by itself.
+class Probe : public Neighbour {
+  protected:
+    TransportConfig same_address() {
+        TransportConfig config = small_config(second_node);
+        config.local.ip = a.config.local.ip;
+        config.probes_address = true;
+        return config;
+    }
+    static bool is_taken(Host& host, MacAddress* by) {
+        return host.transport->address_is_taken(by);
+    }
+    sim::Node& second_node{simulator.add_node()};
+    MacAddress rival;
+};
+
+TEST_F(Probe, finds_the_station_that_has_the_address) {
+    simulator.run_for(kMs);
+    Host second(second_node, same_address());
+    simulator.run_for(kMs);
+
+    ASSERT_TRUE(is_taken(second, &rival));
+    EXPECT_EQ(rival.bytes, a.node().mac());
+    EXPECT_FALSE(is_taken(a, &rival)) << "it was asked, and not contradicted";
+    EXPECT_EQ(a.count(Counter::drop_arp_conflict), 0u);
+}
+
+TEST_F(Probe, finds_another_one_that_asks_for_the_same) {
+    TransportConfig config = same_address();
+    config.local.ip[3] = 200;
+    Host second(second_node, config);
+    sim::Node& third_node = simulator.add_node();
+    config.mac = small_config(third_node).mac;
+    Host third(third_node, config);
+    simulator.run_for(kMs);
+    second.transport->probe_address();
+    third.transport->probe_address();
+    simulator.run_for(kMs);
+
+    EXPECT_TRUE(is_taken(second, &rival));
+    EXPECT_TRUE(is_taken(third, &rival));
+}
+
+TEST_F(Probe, of_a_free_address_ends_with_its_announcement) {
+    a.stop();
+    Host second(second_node, same_address());
+    std::vector<sim::Frame> frames;
+    simulator.filter = [&](sim::Node& from, sim::Frame& frame) {
+        if (from.index() == second_node.index()) {
+            frames.push_back(frame);
+        }
+        return true;
+    };
+    simulator.run_for(kMs);
+    simulator.inject(second_node,
+                     arp_frame(wire::kArpRequest, 0x0a0000c8, kStranger, a.node().ip()));
+    simulator.run_for(kMs);
+    ASSERT_EQ(frames.size(), 1u) << "it claims nothing yet, and does not answer";
+    EXPECT_EQ(arp(frames[0]).sender_ip.raw(), 0u);
+    EXPECT_EQ(arp(frames[0]).target_ip, wire::be32(a.node().ip()));
+
+    second.transport->claim_address();
+    simulator.run_for(kMs);
+    ASSERT_EQ(frames.size(), 2u);
+    EXPECT_EQ(arp(frames[1]).sender_ip, arp(frames[1]).target_ip);
+    EXPECT_FALSE(is_taken(second, &rival));
+}
+
+// A station that slept through the probes hears of the other later, and both know.
+TEST_F(Probe, that_nobody_answered_leaves_the_conflict_to_be_seen_later) {
+    simulator.run_for(kMs);
+    bool asleep = true;
+    simulator.filter = [&](sim::Node& from, sim::Frame&) {
+        return from.index() != a.node().index() || !asleep;
+    };
+    Host second(second_node, same_address());
+    simulator.run_for(kMs);
+    EXPECT_FALSE(is_taken(second, &rival));
+    asleep = false;
+    second.transport->claim_address();
+    simulator.run_for(kMs);
+
+    EXPECT_TRUE(is_taken(a, &rival));
+    EXPECT_EQ(rival.bytes, second_node.mac());
+    EXPECT_TRUE(is_taken(second, &rival)) << "the first has defended its address";
+    EXPECT_GE(a.count(Counter::drop_arp_conflict), 1u);
+    EXPECT_GE(second.count(Counter::drop_arp_conflict), 1u);
+}
+
 TEST_F(Neighbour, follows_a_peer_to_its_new_card) {
     Host b(simulator.add_node());
     Sent& first = a.send(a.peer(b), 1, 8);

@@ -53,6 +53,9 @@ struct tw_worker_attr {
     /* Sends of so many bytes leave from where they are; the port must be one that sends in order
      * and by DMA (doc/api/memory.md). 0: every payload is copied. */
     uint32_t zero_copy_bytes;
+    /* tw_worker_open waits so long for another station to say that it has the IP address already
+     * (doc/api/worker.md), and then fails with -EADDRINUSE. 0: it does not ask. */
+    uint32_t probe_ms;
 };
 
 void tw_worker_attr_init(struct tw_worker_attr* attr);
