@@ -23,14 +23,15 @@ class ReceiveBudget {
           shared_(static_cast<int64_t>(units) - static_cast<int64_t>(reserve_) * peers) {}
 
     // How many more units to promise a peer that has `committed` ones held or
-    // promised, `promised` of them still to come. They are committed by the call.
-    uint32_t promise(uint32_t& committed, uint32_t promised) noexcept {
+    // promised, `promised` of them still to come, while `held` are held for all peers. They are
+    // committed by the call.
+    uint32_t promise(uint32_t& committed, uint32_t promised, uint32_t held) noexcept {
         const uint32_t own = committed < reserve_ ? reserve_ - committed : 0;
         const int64_t free = std::max<int64_t>(shared_ - shared_used_, 0);
         const uint32_t left = cap_ > committed_ ? cap_ - committed_ : 0;
         auto room = std::min(static_cast<uint32_t>(own + free / 4), (left + 3) / 4);
-        if (room == 0 && committed == 0) {
-            room = 1;  // however full: one at a time goes on
+        if (room == 0 && promised == 0) {
+            room = trickle(committed, held);
         }
         const uint32_t wanted = promised < kMaxPromise ? kMaxPromise - promised : 0;
         const uint32_t units = std::min(room, wanted);
@@ -52,6 +53,18 @@ class ReceiveBudget {
     void cap(uint32_t units) noexcept { cap_ = std::min(cap_, units); }
 
   private:
+    // For a peer that may send nothing, when all is promised. Promises that nobody uses must not
+    // hold it back while there is room: what it sends next may be what the program waits for that
+    // has not taken its earlier messages yet. And however full, one at a time goes on.
+    uint32_t trickle(uint32_t committed, uint32_t held) const noexcept {
+        constexpr uint32_t kShare = 64;
+        const int64_t room = std::min<int64_t>(cap_, shared_) - held;  // without others' own units
+        if (room > 0) {
+            return std::max(static_cast<uint32_t>(room) / kShare, 1u);
+        }
+        return committed == 0 ? 1 : 0;
+    }
+
     int64_t above_reserve(uint32_t committed) const noexcept {
         return committed > reserve_ ? committed - reserve_ : 0;
     }

@@ -85,7 +85,7 @@ void Engine::flush_frames() noexcept {
 
 void Engine::promise_credit(Session& s, uint32_t promised) noexcept {
     constexpr uint32_t kLow = 16;
-    const uint32_t more = budget_.promise(s.committed, promised);
+    const uint32_t more = budget_.promise(s.committed, promised, held_units_);
     s.eager_allowed += more;
     s.credit_low = promised + more < kLow;
 }
