@@ -31,8 +31,8 @@ std::string log_of_hints(const std::function<void(fi_info&)>& change) {
 TEST(RefusedHints, AreNamed) {
     EXPECT_LOG(log_of_hints([](fi_info& hints) { hints.ep_attr->type = FI_EP_DGRAM; }),
                "endpoints are FI_EP_RDM and FI_EP_MSG, asked for is FI_EP_DGRAM");
-    EXPECT_LOG(log_of_hints([](fi_info& hints) { hints.caps = FI_TAGGED | FI_VARIABLE_MSG; }),
-               "capabilities FI_VARIABLE_MSG are not offered; these are: FI_MSG, ");
+    EXPECT_LOG(log_of_hints([](fi_info& hints) { hints.caps = FI_TAGGED | FI_COLLECTIVE; }),
+               "capabilities FI_COLLECTIVE are not offered; these are: FI_MSG, ");
     EXPECT_LOG(log_of_hints([](fi_info& hints) { hints.tx_attr->op_flags = FI_COMMIT_COMPLETE; }),
                "transmit op_flags");
     EXPECT_LOG(log_of_hints([](fi_info& hints) { hints.rx_attr->op_flags = FI_PEEK; }),
