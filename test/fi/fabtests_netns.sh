@@ -22,8 +22,9 @@ for link in "$a lo" "$a tw0" "$a meet0" "$b lo" "$b tw1" "$b meet1"; do
 done
 ip -n "$a" address add 10.99.0.1/24 dev meet0
 ip -n "$b" address add 10.99.0.2/24 dev meet1
-# The veth of the frames has no address of the kernel's, which would answer for the programs.
+# The kernels must not answer for the programs: a program has the address of the other veth, too.
 for end in "$a tw0" "$b tw1"; do
+    ip netns exec "${end% *}" sysctl -q "net.ipv4.conf.${end#* }.arp_ignore=1"
     ip netns exec "${end% *}" sysctl -q "net.ipv6.conf.${end#* }.disable_ipv6=1" || true
 done
 FABTESTS_NETNS=$a,$b TAGWIRE_WIRE_A=netdev:tw0 TAGWIRE_WIRE_B=netdev:tw1 bash "$here/fabtests.sh" "$@"
