@@ -29,6 +29,8 @@ constexpr uint16_t kUsualMtu = 1500;
 // Enough for the answer of a process whose helper thread looks once in a millisecond, on a busy
 // machine.
 constexpr uint32_t kProbeMs = 30;
+// Without hugepages: what a worker with its queues may use. Not touched, it costs nothing.
+constexpr uint32_t kWorkerMegabytes = 512;
 
 struct Slot {
     std::unique_ptr<Port> port;
@@ -127,7 +129,9 @@ void start_eal(const Settings& settings) {
         given.emplace_back("--log-level=*:error");
     }
     initialize_eal(complete_eal_arguments(
-        std::move(given), {.hugepage_bytes = uint64_t{1} << 30, .no_huge_megabytes = 2048}));
+        std::move(given),
+        {.hugepage_bytes = uint64_t{1} << 30,
+         .no_huge_megabytes = kWorkerMegabytes * std::max(settings.workers, 4u)}));
     // Runs the software device; does nothing without one. Usually the EAL knows it already.
     const int result = rte_vdev_init("softcx_step0", "");
     if (result != 0 && result != -EEXIST) {

@@ -317,7 +317,8 @@ if [ -n "$newest" ]; then
     for options in "-A" "-Q" "-A -Q" "-A -Q --threading completion"; do
         both fi_multi_ep -e rdm -v $options
     done
-    both fi_rdm_bw_mt -n 8
+    # As many domains as threads.
+    TAGWIRE_WORKERS=9 both fi_rdm_bw_mt -n 8
 fi
 
 if [[ "fi_ubertest" =~ $pattern ]]; then
