@@ -49,7 +49,8 @@ class ReceiveBudget {
 
     uint32_t reserve() const noexcept { return reserve_; }
 
-    // Never more than this in all, whatever the configuration says.
+    // Not more than this is promised in all, but for what trickles, whatever the configuration
+    // says.
     void cap(uint32_t units) noexcept { cap_ = std::min(cap_, units); }
 
   private:
