@@ -220,7 +220,8 @@ bool SwitchSegment::take_port(std::string* error) {
         return true;
     }
     *error = "all " + std::to_string(kSwitchPorts) + " ports of " + path_ +
-             " are in use: end a program that has one, or choose another name";
+             " are in use: end a program that has one, give each job a switch of its own "
+             "(another name), or start fewer processes";
     return false;
 }
 
@@ -231,9 +232,11 @@ SwitchSegment::~SwitchSegment() {
             release_port(port_);
             set_lock(fd_, F_UNLCK, kPortByte + port_);
         }
-        // The last one out removes the file.
+        // The last one out removes the file. Nobody else does: under the lock each tells the next
+        // that it no longer uses it.
         if (set_lock(fd_, F_WRLCK, kUseByte) && same_file(fd_, path_))
             unlink(path_.c_str());
+        set_lock(fd_, F_UNLCK, kUseByte);
     }
     if (layout_ != nullptr)
         munmap(layout_, kSegmentSize);

@@ -7,11 +7,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <functional>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "drivers/softcx/wire/switch_segment.h"
@@ -203,6 +205,28 @@ TEST_F(SwitchTest, SegmentIsPrivateAndRemovedByTheLastPort) {
     EXPECT_TRUE(exists());
     b.reset();
     EXPECT_FALSE(exists());
+}
+
+TEST_F(SwitchTest, SegmentIsRemovedWhenAllPortsLeaveAtOnce) {
+    constexpr int kRounds = 50;
+    for (int round = 0; round < kRounds; ++round) {
+        std::vector<std::unique_ptr<Wire>> wires;
+        for (int i = 0; i < 4; ++i)
+            wires.push_back(plug());
+        std::atomic<bool> go = false;
+        std::vector<std::thread> leaving;
+        for (auto& wire : wires) {
+            leaving.emplace_back([&go, &wire] {
+                while (!go)
+                    std::this_thread::yield();
+                wire.reset();
+            });
+        }
+        go = true;
+        for (std::thread& thread : leaving)
+            thread.join();
+        ASSERT_FALSE(exists()) << "round " << round;
+    }
 }
 
 TEST_F(SwitchTest, AFullSwitchSaysSo) {
