@@ -5,6 +5,7 @@
 #include <rte_bus_vdev.h>
 #include <rte_errno.h>
 #include <rte_ethdev.h>
+#include <rte_log.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,6 +20,7 @@
 #include "lib/port/eal_arguments.h"
 #include "lib/port/eal_options.h"
 #include "lib/port/failure.h"
+#include "lib/port/misspelling.h"
 #include "lib/port/softcx_attach.h"
 
 namespace tagwire::port {
@@ -113,6 +115,9 @@ std::vector<std::string> words(const std::string& text) {
 }
 
 void start_eal(const Settings& settings) {
+    for (const std::string& line : misspelt_variables(environ)) {
+        rte_log(RTE_LOG_WARNING, RTE_LOGTYPE_USER1, "tagwire: %s\n", line.c_str());
+    }
     if (wants_software(settings)) {
         attach_softcx({.library = settings.softcx,
                        .wire = wire_of(settings),
@@ -127,6 +132,8 @@ void start_eal(const Settings& settings) {
     }
     if (!has_option(given, {"--log-level"})) {
         given.emplace_back("--log-level=*:error");
+        // Which peer cannot be reached: most programs tell no more than the errno.
+        given.emplace_back("--log-level=tagwire.*:notice");
     }
     initialize_eal(complete_eal_arguments(
         std::move(given),

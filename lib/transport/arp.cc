@@ -33,6 +33,10 @@ void Engine::resolve_timer(Session& s) noexcept {
         return;
     }
     if (now_ - s.hello_started_ns >= config_.arp_timeout_ns) {
+        TAGWIRE_LOG(NOTICE,
+                    "%s: nobody answers ARP for this address: is its process alive, and on the "
+                    "same link or software wire as this one? (EHOSTUNREACH)",
+                    format(s.remote).c_str());
         end_session(s, -EHOSTUNREACH);
         return;
     }

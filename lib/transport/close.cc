@@ -4,8 +4,10 @@
 #include <rte_mbuf.h>
 
 #include <cerrno>
+#include <cinttypes>
 
 #include "lib/transport/engine.h"
+#include "lib/transport/log.h"
 
 namespace tagwire::transport {
 namespace {
@@ -116,6 +118,14 @@ void Engine::end_session(Session& s, int status) noexcept {
     }
     report(EventType::kPeerDown, s, status);
     may_retire(s);
+}
+
+void Engine::end_silent(Session& s) noexcept {
+    TAGWIRE_LOG(NOTICE,
+                "%s: not a word for %" PRIu64
+                " ms, taken for dead: what is under way with it ends (ETIMEDOUT)",
+                format(s.remote).c_str(), config_.peer_timeout_ns / 1'000'000);
+    end_session(s, -ETIMEDOUT);
 }
 
 void Engine::fail_sends(Session& s, int status) noexcept {

@@ -333,6 +333,7 @@ class Engine final : public Transport {
     Counter receive_reset(const wire::FrameView& view) noexcept;
     void send_reset(const wire::FrameView& view) noexcept;
     void end_session(Session& s, int status) noexcept;
+    void end_silent(Session& s) noexcept;
     void fail_sends(Session& s, int status) noexcept;
     void fail_receives(Session& s, int status) noexcept;
     void lose_message(Session& s, IncomingMessage& message, int status) noexcept;

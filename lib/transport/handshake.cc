@@ -70,7 +70,7 @@ void Engine::reset_streams(Session& s) noexcept {
 
 void Engine::hello_timer(Session& s) noexcept {
     if (now_ - s.hello_started_ns >= config_.peer_timeout_ns) {
-        end_session(s, -ETIMEDOUT);
+        end_silent(s);
         return;
     }
     send_hello(s);

@@ -85,7 +85,7 @@ void Engine::keep_alive(Session& s) noexcept {
     }
     const uint64_t silence = now_ - s.heard_ns;
     if (silence >= config_.peer_timeout_ns) {
-        end_session(s, -ETIMEDOUT);
+        end_silent(s);
         return;
     }
     const uint64_t patience = config_.peer_timeout_ns / 4;

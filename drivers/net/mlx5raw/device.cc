@@ -79,7 +79,9 @@ Status Device::open(const Devargs& arguments, std::unique_ptr<Device>& out) {
     std::unique_ptr<Device> device(new Device);
     device->context_.reset(ibv_open_device(chosen));
     if (device->context_ == nullptr) {
-        return failure(errno, "cannot open %s: %s; /dev/infiniband/uverbs* must be accessible",
+        return failure(errno,
+                       "cannot open %s: %s; a card's /dev/infiniband/uverbs* must be "
+                       "accessible, and the software card says itself what it lacks",
                        ibv_get_device_name(chosen), strerror(errno));
     }
     device->pd_.reset(ibv_alloc_pd(device->context()));
