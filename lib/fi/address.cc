@@ -98,6 +98,10 @@ int from_sockaddr(const void* data, size_t length, tw_address* address) {
     return 0;
 }
 
+bool read_source(const fi_info& info, tw_address* address) {
+    return info.src_addr != nullptr && from_sockaddr(info.src_addr, info.src_addrlen, address) == 0;
+}
+
 int from_name(uint32_t format, const void* data, size_t length, tw_address* address) {
     sa_family_t family = AF_UNSPEC;
     if (data != nullptr && length >= sizeof(family)) {

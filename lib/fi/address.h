@@ -7,6 +7,7 @@
 #pragma once
 
 #include <netinet/in.h>
+#include <rdma/fabric.h>
 #include <tagwire/types.h>
 
 #include <cstdint>
@@ -18,6 +19,9 @@ sockaddr_in to_sockaddr(const tw_address& address);
 // Of either format, in at most `length` bytes: the family says which. -FI_EINVAL: not an address;
 // -EAFNOSUPPORT: IPv6, and not a mapped one. Both are told in the log.
 int from_sockaddr(const void* data, size_t length, tw_address* address);
+
+// The same for fi_info::src_addr, if there is one. False: there is none that can be used.
+bool read_source(const fi_info& info, tw_address* address);
 
 // The same for what fi_setname is given: of the object's own format.
 int from_name(uint32_t format, const void* data, size_t length, tw_address* address);

@@ -182,7 +182,11 @@ int close_cq(fid* handle) {
     auto& cq = object_of<CompletionQueue>(handle);
     {
         const Guard guard(*cq.domain);
-        if (const int result = tw_cq_close(cq.cq); result != 0) {
+        int result = cq.domain->free_from_receive_contexts(&cq);
+        if (result == 0) {
+            result = tw_cq_close(cq.cq);
+        }
+        if (result != 0) {
             return log_failure("the completion queue does not close", result);
         }
         if (cq.wait != nullptr) {

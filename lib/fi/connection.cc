@@ -3,12 +3,8 @@
 
 #include <rdma/fi_errno.h>
 
-#include <cerrno>
-#include <chrono>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <new>
 
 #include "lib/fi/address.h"
 #include "lib/fi/endpoint.h"

@@ -310,9 +310,7 @@ fi_ops shared_transmit_fid_ops = {
 
 uint16_t first_number(const fi_info& info) {
     tw_address wanted{};
-    const bool named =
-        info.src_addr != nullptr && from_sockaddr(info.src_addr, info.src_addrlen, &wanted) == 0;
-    return named ? wanted.endpoint : uint16_t{0};
+    return read_source(info, &wanted) ? wanted.endpoint : uint16_t{0};
 }
 
 // `count` core endpoints with consecutive numbers, from `first` or the next run that is free.
@@ -411,6 +409,8 @@ int open_shared_receive(fid_domain* handle, fi_rx_attr* attr, fid_ep** opened, v
         return result;
     }
     core->shared = srx.get();
+    core->without_addresses = domain.for_connections;
+    domain.receive_contexts.push_back(core.get());
     srx->use(std::move(core));
     srx->set_source_masks(nullptr, attr);
     srx->domain = &domain;

@@ -88,7 +88,11 @@ int close_counter(fid* handle) {
     auto& counter = object_of<Counter>(handle);
     {
         const Guard guard(*counter.domain);
-        if (const int result = tw_cntr_close(counter.counter); result != 0) {
+        int result = counter.domain->free_from_receive_contexts(&counter);
+        if (result == 0) {
+            result = tw_cntr_close(counter.counter);
+        }
+        if (result != 0) {
             return log_failure("the counter does not close", result);
         }
         if (counter.wait != nullptr) {

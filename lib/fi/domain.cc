@@ -74,6 +74,10 @@ void close_worker(Domain& domain) {
         tw_cq_close(domain.sink);
         domain.sink = nullptr;
     }
+    if (domain.no_addresses != nullptr) {
+        tw_av_close(domain.no_addresses);
+        domain.no_addresses = nullptr;
+    }
     // Peers get what was sent, and know that this side ends.
     const auto end = steady_clock::now() + kShutdownTime;
     while (tw_worker_shutdown(domain.worker) == -EAGAIN && steady_clock::now() < end) {
@@ -104,7 +108,7 @@ int control_domain(fid* handle, int command, void* argument) {
 // address of a process's first worker only.
 void take_address(const fi_info& info, bool first, tw_address* address) {
     tw_address wanted{};
-    if (info.src_addr == nullptr || from_sockaddr(info.src_addr, info.src_addrlen, &wanted) != 0) {
+    if (!read_source(info, &wanted)) {
         return;
     }
     if (first && !names_no_card(wanted)) {
@@ -222,6 +226,7 @@ int open_domain(fid_fabric* handle, fi_info* info, fid_domain** opened, void* co
         domain->given = true;
         fabric.connected.push_back(domain);
     }
+    domain->for_connections = connected;
     domain->fid.fid.context = context;
     *opened = &domain->fid;
     return 0;
@@ -320,6 +325,10 @@ int Domain::open_sink() {
     }
     const tw_cq_attr attr{.size = sizeof(tw_cq_attr), .entries = 0};
     return tw_cq_open(worker, &attr, &sink);
+}
+
+int Domain::open_no_addresses() {
+    return no_addresses != nullptr ? 0 : tw_av_open(worker, &no_addresses);
 }
 
 int Domain::open_wait(tw_wait** wait, int* fd) {

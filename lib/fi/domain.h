@@ -44,13 +44,16 @@ struct Domain {
     unsigned peer_timeout_ms = 0;
     DeferredWork deferred{*this};
     std::vector<CompletionQueue*> queues;
+    std::vector<CoreEndpoint*> receive_contexts;
     // Receive contexts without a transmit context, which start with the application's next turn.
     std::vector<std::weak_ptr<CoreEndpoint>> starting;
     tw_eq* connections = nullptr;  // events of connected endpoints
     std::unordered_map<tw_ep*, Endpoint*> connected;
     bool given = false;              // by an fi_domain
     int users = 1;                   // fi_domain, and passive endpoints
+    bool for_connections = false;    // what it was opened with is of FI_EP_MSG
     tw_cq* sink = nullptr;           // of endpoints without a completion queue
+    tw_av* no_addresses = nullptr;   // of receive contexts of connected endpoints
     std::atomic<uint32_t> turns{0};  // of the application
     std::atomic<bool> stopping{false};
     std::thread helper;
@@ -81,6 +84,9 @@ struct Domain {
     void rare_work();
     // The queue of an endpoint, or of a direction, that is bound to counters only.
     int open_sink();
+    int open_no_addresses();
+    // Receive contexts without endpoints let go of a queue or counter that is to be closed.
+    int free_from_receive_contexts(const void* queue_or_counter);
 
     // A descriptor that can be armed to tell when there is something to do.
     int open_wait(tw_wait** wait, int* fd);

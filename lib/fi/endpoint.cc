@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "lib/fi/endpoint.h"
 
-#include <algorithm>
-#include <bit>
-#include <chrono>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -25,11 +22,6 @@
 namespace tagwire::fi {
 namespace {
 
-constexpr const char* kNoReceiveContext = "bind the shared receive context first (fi_ep_bind)";
-
-constexpr uint64_t kKinds[] = {TW_SEND,  TW_RECV,        TW_READ,
-                               TW_WRITE, TW_REMOTE_READ, TW_REMOTE_WRITE};
-
 int control(fid* handle, int command, void* argument) {
     auto& ep = object_of<Endpoint>(handle);
     if (command != FI_ENABLE && command != FI_ALIAS) {
@@ -40,7 +32,7 @@ int control(fid* handle, int command, void* argument) {
         return open_alias(ep, *static_cast<const struct fi_alias*>(argument));
     }
     if (ep.core == nullptr) {
-        return refuse(-FI_EOPBADSTATE, FI_LOG_EP_CTRL, kNoReceiveContext);
+        return no_receive_context();
     }
     return ep.core->enable();
 }
@@ -71,17 +63,6 @@ ssize_t cancel(fid_t handle, void* context) {
                                                : log_failure("nothing is cancelled", result);
 }
 
-template <class Value>
-int give(Value value, void* room, size_t* length) {
-    if (*length < sizeof(value)) {
-        *length = sizeof(value);
-        return -FI_ETOOSMALL;
-    }
-    std::memcpy(room, &value, sizeof(value));
-    *length = sizeof(value);
-    return 0;
-}
-
 int get_option(fid_t handle, int level, int name, void* value, size_t* length) {
     auto& ep = object_of<Endpoint>(handle);
     if (level != FI_OPT_ENDPOINT) {
@@ -92,10 +73,10 @@ int get_option(fid_t handle, int level, int name, void* value, size_t* length) {
         case FI_OPT_MIN_MULTI_RECV:
             return tw_ep_getopt(ep.ep, TW_OPT_MIN_MULTI_RECV, value, length);
         case FI_OPT_CM_DATA_SIZE:
-            return give(kConnectDataSize, value, length);
+            return give_option(kConnectDataSize, value, length);
         case FI_OPT_TX_SIZE:
         case FI_OPT_RX_SIZE:
-            return give(kQueueSize, value, length);
+            return give_option(kQueueSize, value, length);
         default:
             return -FI_ENOPROTOOPT;
     }
@@ -159,23 +140,7 @@ fi_ops endpoint_fid_ops = {
 // The number that the application's own address names, or any.
 uint16_t wanted_number(const fi_info& info) {
     tw_address wanted{};
-    if (info.src_addr == nullptr || from_sockaddr(info.src_addr, info.src_addrlen, &wanted) != 0) {
-        return TW_EP_ANY;
-    }
-    return wanted.endpoint;
-}
-
-// A queue for several handles is bound once.
-int bind_direction(CoreEndpoint& core, CompletionQueue& cq, uint64_t direction, uint64_t selective,
-                   CompletionQueue** bound) {
-    if (*bound == &cq) {
-        return 0;
-    }
-    const int result = tw_ep_bind_cq(core.ep, cq.cq, direction | selective);
-    if (result == 0) {
-        *bound = &cq;
-    }
-    return result;
+    return read_source(info, &wanted) ? wanted.endpoint : uint16_t{TW_EP_ANY};
 }
 
 int check_queue_flags(uint64_t flags) {
@@ -186,6 +151,27 @@ int check_queue_flags(uint64_t flags) {
                       "FI_SELECTIVE_COMPLETION");
     }
     return 0;
+}
+
+int bind_receive_context(Endpoint& ep, const std::shared_ptr<CoreEndpoint>& core) {
+    const bool waits =
+        ep.connected ? ep.core->wants_receiver && ep.core->receiver == nullptr : ep.core == nullptr;
+    if (!waits) {
+        return refuse(-FI_EINVAL, FI_LOG_EP_CTRL,
+                      "a shared receive context is bound once, to an endpoint that was opened "
+                      "with rx_ctx_cnt FI_SHARED_CONTEXT");
+    }
+    if ((ep.connected ? core->users : core->connections) != 0) {
+        return refuse(-FI_EINVAL, FI_LOG_EP_CTRL,
+                      "a receive context serves connected endpoints or connectionless ones, not "
+                      "both");
+    }
+    if (ep.connected) {
+        return ep.core->bind(core);
+    }
+    ep.use(core);
+    ++ep.core->users;
+    return ep.av != nullptr ? ep.core->bind(*ep.av) : 0;
 }
 
 int bind_event_queue(Endpoint& ep, EventQueue& eq) {
@@ -211,6 +197,16 @@ int bind_event_queue(Endpoint& ep, EventQueue& eq) {
 
 }  // namespace
 
+int give_option(size_t value, void* room, size_t* length) {
+    if (*length < sizeof(value)) {
+        *length = sizeof(value);
+        return -FI_ETOOSMALL;
+    }
+    std::memcpy(room, &value, sizeof(value));
+    *length = sizeof(value);
+    return 0;
+}
+
 fi_ops_ep endpoint_ops = {
     .size = sizeof(fi_ops_ep),
     .cancel = cancel,
@@ -234,119 +230,6 @@ fi_ops_cm connection_ops = {
     .shutdown = shutdown,
     .join = kAbsent,
 };
-
-int CoreEndpoint::open(const tw_ep_attr& attr) {
-    if (const int result = tw_ep_open(domain.worker, &attr, &ep); result != 0) {
-        return result;
-    }
-    receive_flags = attr.rx_flags;
-    // Programs take the error of a receive for the death of a rank; nothing else would tell them.
-    const size_t watch = 1;
-    return attr.type == TW_EP_RDM ? tw_ep_setopt(ep, TW_OPT_WATCH_SOURCES, &watch, sizeof(watch))
-                                  : 0;
-}
-
-int CoreEndpoint::bind(CompletionQueue& cq, uint64_t flags) {
-    const uint64_t selective = move_bit(flags, FI_SELECTIVE_COMPLETION, TW_SELECTIVE_COMPLETION);
-    int result = 0;
-    if ((flags & FI_SEND) != 0) {
-        result = bind_direction(*this, cq, TW_SEND, selective, &send_queue);
-    }
-    if ((flags & FI_RECV) != 0 && result == 0) {
-        result = bind_direction(*this, cq, TW_RECV, selective, &receive_queue);
-        name_sources();
-    }
-    return result;
-}
-
-int CoreEndpoint::bind(Counter& counter, uint64_t flags) {
-    const uint64_t kinds = bind_flags(flags);
-    const int result = tw_ep_bind_cntr(ep, counter.counter, kinds);
-    for (size_t i = 0; result == 0 && i < std::size(kKinds); ++i) {
-        if ((kinds & kKinds[i]) != 0) {
-            counters[i] = &counter;
-        }
-    }
-    return result;
-}
-
-void CoreEndpoint::name_sources() {
-    if (receive_queue != nullptr && av != nullptr && av->context_bits != 0) {
-        receive_queue->contexts = av;
-    }
-}
-
-Counter* CoreEndpoint::counter_of(uint64_t kind) const {
-    const auto* found = std::find(std::begin(kKinds), std::end(kKinds), kind);
-    return found == std::end(kKinds) ? nullptr
-                                     : counters[static_cast<size_t>(found - std::begin(kKinds))];
-}
-
-int CoreEndpoint::bind(AddressVector& vector) {
-    if (av == &vector) {
-        return 0;
-    }
-    const int result = tw_ep_bind_av(ep, vector.av);
-    if (result == 0) {
-        av = &vector;
-        name_sources();
-    }
-    return result;
-}
-
-int CoreEndpoint::enable() {
-    if (enabled) {
-        return 0;
-    }
-    const uint64_t missing =
-        (send_queue != nullptr ? 0 : TW_SEND) | (receive_queue != nullptr ? 0 : TW_RECV);
-    if (missing != 0) {
-        if (const int result = domain.open_sink(); result != 0) {
-            return log_failure("no queue for errors", result);
-        }
-        tw_ep_bind_cq(ep, domain.sink, missing | TW_SELECTIVE_COMPLETION);
-    }
-    if (const int result = tw_ep_enable(ep); result != 0) {
-        return log_failure("the endpoint is not enabled", result);
-    }
-    enabled = true;
-    return 0;
-}
-
-int CoreEndpoint::close() {
-    const auto end =
-        std::chrono::steady_clock::now() + std::chrono::milliseconds(domain.peer_timeout_ms + 1000);
-    int result = 0;
-    while ((result = tw_ep_close(ep)) == -EBUSY && std::chrono::steady_clock::now() < end) {
-        domain.progress();
-    }
-    if (result == 0) {
-        domain.deferred.forget(*this);
-        return 0;
-    }
-    return log_failure("the endpoint does not close", result);
-}
-
-int CoreEndpoint::renew() {
-    tw_address address{};
-    if (const int result = tw_ep_name(ep, &address); result != 0) {
-        return result;
-    }
-    if (const int result = close(); result != 0) {
-        return result;
-    }
-    av = nullptr;
-    send_queue = receive_queue = nullptr;
-    counters = {};
-    enabled = false;
-    const tw_ep_attr attr{
-        .size = sizeof(tw_ep_attr), .endpoint = address.endpoint, .rx_flags = receive_flags};
-    if (const int result = open(attr); result != 0) {
-        return log_failure("the shared receive context is lost", result);
-    }
-    shared->ep = ep;
-    return 0;
-}
 
 void Domain::start_receivers() {
     for (const auto& core : std::exchange(starting, {})) {
@@ -388,15 +271,7 @@ int bind_endpoint(fid* handle, fid* other, uint64_t flags) {
     auto& ep = object_of<Endpoint>(handle);
     const Guard guard(*ep.domain);
     if (other->fclass == FI_CLASS_SRX_CTX) {
-        if (!ep.waits_for_receive_context) {
-            return refuse(-FI_EINVAL, FI_LOG_EP_CTRL,
-                          "a shared receive context is bound once, to an endpoint that was opened "
-                          "with rx_ctx_cnt FI_SHARED_CONTEXT");
-        }
-        ep.use(object_of<Endpoint>(other).core);
-        ++ep.core->users;
-        ep.waits_for_receive_context = false;
-        return ep.av != nullptr ? ep.core->bind(*ep.av) : 0;
+        return bind_receive_context(ep, object_of<Endpoint>(other).core);
     }
     if (other->fclass == FI_CLASS_STX_CTX) {
         return 0;  // nothing of a transmit context is scarce
@@ -411,7 +286,7 @@ int bind_endpoint(fid* handle, fid* other, uint64_t flags) {
         if (other->fclass == FI_CLASS_AV) {
             return 0;
         }
-        return refuse(-FI_EOPBADSTATE, FI_LOG_EP_CTRL, kNoReceiveContext);
+        return no_receive_context();
     }
     int result = -FI_EINVAL;
     switch (other->fclass) {
@@ -514,11 +389,11 @@ int open_endpoint(fid_domain* handle, fi_info* info, fid_ep** opened, void* cont
     }
     const Guard guard(domain);
     const bool shares = info->ep_attr != nullptr && info->ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT;
-    if (shares && info->tx_attr != nullptr && check_transmit(*info->tx_attr) != 0) {
-        return -FI_EINVAL;
-    }
-    if (shares) {
-        ep->waits_for_receive_context = true;
+    const bool connected = type == FI_EP_MSG;
+    if (shares && !connected) {
+        if (info->tx_attr != nullptr && check_transmit(*info->tx_attr) != 0) {
+            return -FI_EINVAL;
+        }
     } else {
         std::shared_ptr<CoreEndpoint> core;
         if (const int result = open_core_endpoint(domain, info, info->tx_attr, info->rx_attr,
@@ -526,9 +401,10 @@ int open_endpoint(fid_domain* handle, fi_info* info, fid_ep** opened, void* cont
             result != 0) {
             return result;
         }
+        core->wants_receiver = shares;
         ep->use(std::move(core));
     }
-    ep->connected = type == FI_EP_MSG;
+    ep->connected = connected;
     if (const std::unique_ptr<ConnectionRequest> request(request_of(*info)); request != nullptr) {
         ep->local_name = request->listener;
     }
@@ -536,7 +412,7 @@ int open_endpoint(fid_domain* handle, fi_info* info, fid_ep** opened, void* cont
     ep->set_source_masks(info, info->rx_attr);
     ep->domain = &domain;
     fill_operations(*ep, FI_CLASS_EP, context);
-    if (shares && info->tx_attr != nullptr && info->tx_attr->op_flags != 0) {
+    if (shares && !connected && info->tx_attr != nullptr && info->tx_attr->op_flags != 0) {
         // The core endpoint is the receive context's, with whose handle one receives.
         use_flags(*ep, info->tx_attr->op_flags, FI_COMPLETION);
     }

@@ -5,7 +5,9 @@
 //   a scalable endpoint   one core endpoint per index, with consecutive numbers: its transmit
 //                         and its receive context
 //   a shared receive      one core endpoint, which all endpoints that are bound to it stand for;
-//   context               they have one address
+//   context               they have one address. Connected endpoints stay what they are, and have
+//   it
+//                         as their receiver
 #pragma once
 
 #include <rdma/fi_atomic.h>
@@ -32,6 +34,7 @@ struct Endpoint;
 // Closed with the last handle.
 struct CoreEndpoint {
     explicit CoreEndpoint(Domain& its_domain) : domain(its_domain) {}
+    ~CoreEndpoint() { std::erase(domain.receive_contexts, this); }
     CoreEndpoint(const CoreEndpoint&) = delete;
     CoreEndpoint& operator=(const CoreEndpoint&) = delete;
 
@@ -39,18 +42,23 @@ struct CoreEndpoint {
     int bind(CompletionQueue& cq, uint64_t flags);
     int bind(Counter& counter, uint64_t flags);
     int bind(AddressVector& vector);
+    int bind(std::shared_ptr<CoreEndpoint> receive_context);
     void name_sources();  // once the receive queue and the address vector are there
     int enable();
     int close();  // waits until what was sent is there, or its receiver counts as dead
     // Of a shared receive context, whose last endpoint was closed: another one with the same
     // address in its place, free of what these endpoints were bound to.
     int renew();
+    // The same where connected endpoints were the last, and once what they left it is to be closed:
+    // receives may be posted for those to come.
+    int leave(const void* queue_or_counter);
 
     Domain& domain;
     tw_ep* ep = nullptr;
     AddressVector* av = nullptr;
     CompletionQueue* send_queue = nullptr;
     CompletionQueue* receive_queue = nullptr;
+    uint64_t receive_queue_flags = 0;
     std::array<Counter*, 6> counters{};  // by kind, see counter_of
     bool enabled = false;
     bool half_enabled = false;   // one of a scalable endpoint's two contexts is
@@ -58,6 +66,12 @@ struct CoreEndpoint {
     Endpoint* shared = nullptr;  // the shared receive context
     unsigned users = 0;          // its endpoints
     uint64_t receive_flags = 0;  // the core's, of calls without flags
+    // Of a receive context: it needs no address vector, and serves so many connected endpoints.
+    bool without_addresses = false;
+    unsigned connections = 0;
+    // Of a connected endpoint that was opened for a receive context: that, once it is bound.
+    bool wants_receiver = false;
+    std::shared_ptr<CoreEndpoint> receiver;
 
     tw_addr context_of(fi_addr_t address) const {
         return av != nullptr ? av->context_of(address) : TW_ADDR_UNSPEC;
@@ -65,6 +79,9 @@ struct CoreEndpoint {
     // That counts operations of this kind (one of TW_SEND, TW_RECV, TW_READ, TW_WRITE ...).
     Counter* counter_of(uint64_t kind) const;
 };
+
+// -FI_EOPBADSTATE, of an endpoint that waits for its receive context.
+int no_receive_context();
 
 struct Endpoint {
     fid_ep fid;
@@ -78,7 +95,6 @@ struct Endpoint {
     // Of calls without a flags argument, if they are not the core endpoint's: see use_flags.
     uint64_t transmit_flags = 0;
     uint64_t receive_flags = 0;
-    bool waits_for_receive_context = false;
     bool connected = false;    // FI_EP_MSG
     bool established = false;  // FI_CONNECTED was announced
     bool ended = false;        // FI_SHUTDOWN was
@@ -118,6 +134,8 @@ extern fi_ops_tagged tagged_ops;
 extern fi_ops_rma rma_ops;
 extern fi_ops_atomic atomic_ops;
 
+// endpoint.cc: what fi_getopt gives. -FI_ETOOSMALL, with the room that it needs.
+int give_option(size_t value, void* room, size_t* length);
 // endpoint.cc, for contexts.cc
 extern fi_ops_ep endpoint_ops;
 extern fi_ops_cm connection_ops;

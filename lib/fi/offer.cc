@@ -141,10 +141,6 @@ bool hints_fit(uint32_t version, const fi_info& hints, fi_ep_type type, const st
                     caps_of(version, type), FI_TYPE_CAPS)) {
         return false;
     }
-    if (type == FI_EP_MSG && hints.ep_attr != nullptr &&
-        hints.ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT) {
-        return with.refuse("connected endpoints share no receive context: each has its own peer");
-    }
     if (hints.addr_format != FI_FORMAT_UNSPEC && hints.addr_format != FI_SOCKADDR &&
         hints.addr_format != FI_SOCKADDR_IN && hints.addr_format != FI_SOCKADDR_IN6) {
         return with.refuse(

@@ -11,6 +11,7 @@
 
 #include "lib/fi/address.h"
 #include "lib/fi/connection.h"
+#include "lib/fi/endpoint.h"
 #include "lib/fi/info.h"
 #include "lib/fi/object.h"
 #include "lib/fi/provider.h"
@@ -106,12 +107,7 @@ int option(fid_t, int level, int name, void* value, size_t* length) {
     if (level != FI_OPT_ENDPOINT || name != FI_OPT_CM_DATA_SIZE) {
         return -FI_ENOPROTOOPT;
     }
-    if (*length < sizeof(kConnectDataSize)) {
-        return -FI_ETOOSMALL;
-    }
-    std::memcpy(value, &kConnectDataSize, sizeof(kConnectDataSize));
-    *length = sizeof(kConnectDataSize);
-    return 0;
+    return give_option(kConnectDataSize, value, length);
 }
 
 fi_ops fid_ops = {

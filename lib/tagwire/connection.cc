@@ -208,6 +208,10 @@ int Connection::close() noexcept {
     return 0;
 }
 
+bool Connection::is_busy() const {
+    return peer_ != transport::kNoPeer && endpoint_.worker().transport().is_busy(peer_);
+}
+
 int Connection::refuse_send() const noexcept {
     return refuse(ENOTCONN, peer_ == transport::kNoPeer
                                 ? "the endpoint is not connected yet: wait for TW_CONNECTED"
@@ -385,6 +389,14 @@ int tw_ep_bind_eq(tw_ep* ep, tw_eq* eq) {
     int error = 0;
     Connection* const connection = connection_of(ep, "tw_ep_bind_eq", &error);
     return connection != nullptr ? connection->bind(*eq) : error;
+}
+
+int tw_ep_bind_receiver(tw_ep* ep, tw_ep* receiver) {
+    if (ep == nullptr || receiver == nullptr) {
+        return refuse(EINVAL, "tw_ep_bind_receiver: ep and receiver cannot be NULL");
+    }
+    const Guard guard(ep->worker());
+    return ep->bind_receiver(*receiver);
 }
 
 int tw_connect(tw_ep* ep, const tw_address* address, const void* param, size_t param_length) {

@@ -40,6 +40,9 @@ class Connection {
         return peer == peer_ && (state_ == State::kAccepting || state_ == State::kConnected);
     }
 
+    transport::PeerId peer() const { return peer_; }
+    bool is_busy() const;  // the peer and this side have something under way
+
     // False: it belongs to no connection here, and the caller refuses it.
     bool arrived(wire::ConnectionMessage type, transport::IncomingMessage& message,
                  transport::PeerId peer, uint64_t id) noexcept;

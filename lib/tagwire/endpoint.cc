@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// An endpoint's life: open, bind, enable, close.
+// An endpoint's life: open, enable, close.
 #include "lib/tagwire/endpoint.h"
 
 #include <cstring>
@@ -22,9 +22,6 @@ namespace {
 constexpr uint32_t kUnexpectedClasses = 4;
 // Untagged receives differ in their source alone: any, a peer, a key.
 constexpr uint32_t kUntaggedClasses = 3;
-
-constexpr uint64_t kCountedFlags[kCountedEvents] = {TW_SEND,  TW_RECV,        TW_READ,
-                                                    TW_WRITE, TW_REMOTE_READ, TW_REMOTE_WRITE};
 
 }  // namespace
 
@@ -63,97 +60,11 @@ void Endpoint::disconnected(transport::PeerId peer, int error) noexcept {
     can_send_ = can_receive_ = false;
     peers_.clear();
     worker_.forget_peer(peer);
-    if (enabled_) {
-        abandon_receives(error);
-    }
+    abandon_receives(error);
 }
 
 void Endpoint::drop_messages() noexcept {
-    if (enabled_) {
-        abandon_messages();
-    }
-}
-
-int Endpoint::bind(AddressVector& av) {
-    if (connection_ != nullptr) {
-        return refuse(EINVAL, "tw_ep_bind_av: a connected endpoint needs no address vector");
-    }
-    if (enabled_) {
-        return refuse(TW_EOPBADSTATE, "tw_ep_bind_av: the endpoint is enabled already");
-    }
-    if (&av.worker() != &worker_) {
-        return refuse(EINVAL, "tw_ep_bind_av: the address vector belongs to another worker");
-    }
-    if (av_ != nullptr) {
-        return refuse(EBUSY, "tw_ep_bind_av: the endpoint has an address vector already");
-    }
-    return guarded([&] {
-        av.bind(*this);
-        av_ = &av;
-        return 0;
-    });
-}
-
-int Endpoint::bind(CompletionQueue& cq, uint64_t flags) {
-    if (enabled_) {
-        return refuse(TW_EOPBADSTATE, "tw_ep_bind_cq: the endpoint is enabled already");
-    }
-    if (&cq.worker() != &worker_) {
-        return refuse(EINVAL, "tw_ep_bind_cq: the completion queue belongs to another worker");
-    }
-    if ((flags & (TW_SEND | TW_RECV)) == 0 ||
-        (flags & ~(TW_SEND | TW_RECV | TW_SELECTIVE_COMPLETION)) != 0) {
-        return refuse(EINVAL,
-                      "tw_ep_bind_cq: flags are TW_SEND, TW_RECV or both, and perhaps "
-                      "TW_SELECTIVE_COMPLETION");
-    }
-    if (((flags & TW_SEND) != 0 && send_cq_ != nullptr) ||
-        ((flags & TW_RECV) != 0 && receive_cq_ != nullptr)) {
-        return refuse(EBUSY, "tw_ep_bind_cq: the endpoint has a completion queue for that already");
-    }
-    // fi_endpoint(3): without FI_SELECTIVE_COMPLETION every operation has an entry.
-    const uint64_t always = (flags & TW_SELECTIVE_COMPLETION) != 0 ? 0 : TW_COMPLETION;
-    if ((flags & TW_SEND) != 0) {
-        cq.bind();
-        send_cq_ = &cq;
-        tx_flags_ |= always;
-        tx_message_flags_ = always;
-    }
-    if ((flags & TW_RECV) != 0) {
-        cq.bind();
-        receive_cq_ = &cq;
-        rx_flags_ |= always;
-        rx_message_flags_ = always;
-    }
-    return 0;
-}
-
-int Endpoint::bind(CompletionCounter& counter, uint64_t flags) {
-    if (enabled_) {
-        return refuse(TW_EOPBADSTATE, "tw_ep_bind_cntr: the endpoint is enabled already");
-    }
-    if (&counter.worker() != &worker_) {
-        return refuse(EINVAL, "tw_ep_bind_cntr: the counter belongs to another worker");
-    }
-    uint64_t left = flags;
-    for (size_t i = 0; i < kCountedEvents; ++i) {
-        if ((flags & kCountedFlags[i]) != 0 && counters_[i] != nullptr) {
-            return refuse(EBUSY, "tw_ep_bind_cntr: the endpoint has a counter for that already");
-        }
-        left &= ~kCountedFlags[i];
-    }
-    if (flags == 0 || left != 0) {
-        return refuse(EINVAL,
-                      "tw_ep_bind_cntr: flags are TW_SEND, TW_RECV, TW_READ, TW_WRITE, "
-                      "TW_REMOTE_READ and TW_REMOTE_WRITE");
-    }
-    for (size_t i = 0; i < kCountedEvents; ++i) {
-        if ((flags & kCountedFlags[i]) != 0) {
-            counter.bind();
-            counters_[i] = &counter;
-        }
-    }
-    return 0;
+    abandon_messages();
 }
 
 int Endpoint::Side::open(Worker& worker, bool tagged) {
@@ -183,12 +94,16 @@ int Endpoint::enable() {
     if (av_ == nullptr) {
         return refuse(TW_ENOAV, "tw_ep_enable: bind an address vector first (tw_ep_bind_av)");
     }
-    if (send_cq_ == nullptr || receive_cq_ == nullptr) {
+    const bool matches = receiver_ == this;
+    if (!matches && !receiver_->enabled_) {
+        return refuse(TW_EOPBADSTATE, "tw_ep_enable: enable the endpoint's receiver first");
+    }
+    if (send_cq_ == nullptr || (receive_cq_ == nullptr && matches)) {
         return refuse(TW_ENOCQ,
                       "tw_ep_enable: bind a completion queue for TW_SEND and for TW_RECV first");
     }
-    for (Side& side : sides_) {
-        if (const int error = side.open(worker_, &side == &sides_[0]); error != 0) {
+    for (size_t i = 0; matches && i < std::size(sides_); ++i) {
+        if (const int error = sides_[i].open(worker_, i == 0); error != 0) {
             return error;
         }
     }
@@ -201,7 +116,8 @@ int Endpoint::enable() {
             allow_key(key);
         }
     }
-    enabled_ = can_receive_ = true;
+    enabled_ = true;
+    can_receive_ = matches;
     can_send_ = connection_ == nullptr;
     // With several threads every call takes the worker's lock first; a connection may end.
     plain_copies_ = connection_ == nullptr && !worker_.shared();
@@ -309,8 +225,13 @@ int Endpoint::close_busy() const {
 }
 
 int Endpoint::close() {
+    if (receives_for_ != 0) {
+        return refuse(EBUSY,
+                      "tw_ep_close: it is the receiver of connected endpoints; close those first");
+    }
     if (enabled_) {
-        if (sends_ != 0 || accepting_ != 0) {
+        const bool feeds = receiver_ != this && connection_->is_busy();
+        if (sends_ != 0 || accepting_ != 0 || feeds) {
             return close_busy();
         }
     }
@@ -328,6 +249,9 @@ int Endpoint::close() {
     release_peers();
     worker_.counters().closed += match_counters();
     worker_.remove_endpoint(number_);
+    if (receiver_ != this) {
+        --receiver_->receives_for_;
+    }
     if (av_ != nullptr) {
         av_->unbind(*this);
     }
@@ -357,23 +281,28 @@ MatchCounters Endpoint::match_counters() const {
 }
 
 void Endpoint::abandon_receives(int error) {
-    for (Side& side : sides_) {
+    for (Side& side : open_sides()) {
         for (const match::Slot slot : side.posted->slots()) {
             take_back(worker_.receives()[slot], error);
         }
     }
 }
 
-void Endpoint::abandon_messages() {
-    const auto abandon = [this](UnexpectedMessage& message) {
-        worker_.transport().discard(take(message));
-    };
+void Endpoint::abandon(UnexpectedMessage& unexpected) noexcept {
+    worker_.transport().discard(take(unexpected));
+}
+
+void Endpoint::abandon_messages() noexcept {
+    if (receiver_ != this) {
+        receiver_->abandon_messages_of(connection_->peer());
+        return;
+    }
     while (blocked_ != nullptr) {
         UnexpectedMessage& first = *blocked_;
         unlink_blocked(first);
         abandon(first);
     }
-    for (Side& side : sides_) {
+    for (Side& side : open_sides()) {
         while (side.unexpected->size() != 0) {
             const match::Slot oldest = side.unexpected->oldest();
             side.unexpected->remove(oldest);
@@ -383,6 +312,27 @@ void Endpoint::abandon_messages() {
             const match::Slot oldest = side.unexpected->oldest_claimed();
             side.unexpected->redeem(side.unexpected->handle(oldest));
             abandon(worker_.unexpected()[oldest]);
+        }
+    }
+}
+
+// What was claimed stays: it is the application's.
+void Endpoint::abandon_messages_of(transport::PeerId peer) noexcept {
+    if (peer == transport::kNoPeer) {
+        return;  // which is a source that matches all
+    }
+    for (UnexpectedMessage* entry = blocked_; entry != nullptr;) {
+        UnexpectedMessage& message = *entry;
+        entry = entry->next;
+        if (transport::peer_of(*message.message) == peer) {
+            unlink_blocked(message);
+            abandon(message);
+        }
+    }
+    for (Side& side : open_sides()) {
+        match::Slot found;
+        while ((found = side.unexpected->take(0, UINT64_MAX, peer)) != match::kNone) {
+            abandon(worker_.unexpected()[found]);
         }
     }
 }
@@ -475,30 +425,6 @@ int tw_ep_close(tw_ep* ep) {
     ep->worker().child_closed();
     delete ep;
     return 0;
-}
-
-int tw_ep_bind_av(tw_ep* ep, tw_av* av) {
-    if (ep == nullptr || av == nullptr) {
-        return tagwire::refuse(EINVAL, "tw_ep_bind_av: ep and av cannot be NULL");
-    }
-    const tagwire::Guard guard(ep->worker());
-    return ep->bind(*av);
-}
-
-int tw_ep_bind_cq(tw_ep* ep, tw_cq* cq, uint64_t flags) {
-    if (ep == nullptr || cq == nullptr) {
-        return tagwire::refuse(EINVAL, "tw_ep_bind_cq: ep and cq cannot be NULL");
-    }
-    const tagwire::Guard guard(ep->worker());
-    return ep->bind(*cq, flags);
-}
-
-int tw_ep_bind_cntr(tw_ep* ep, tw_cntr* cntr, uint64_t flags) {
-    if (ep == nullptr || cntr == nullptr) {
-        return tagwire::refuse(EINVAL, "tw_ep_bind_cntr: ep and cntr cannot be NULL");
-    }
-    const tagwire::Guard guard(ep->worker());
-    return ep->bind(*cntr, flags);
 }
 
 int tw_ep_setopt(tw_ep* ep, int option, const void* value, size_t size) {

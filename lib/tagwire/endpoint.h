@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // An endpoint: matching for the messages that peers send to it. One class, a source
 // file per part:
-//   endpoint.cc       open, bind, enable, close, options
+//   endpoint.cc       open, enable, close, options
+//   endpoint_bind.cc  what it is bound to
 //   plain.h           a send or a receive as most are is posted
 //   send.cc           a send is posted              matching.cc   a message meets a receive
 //   receive.cc        a receive is posted           completion.cc an operation ends
@@ -41,6 +42,7 @@ class Endpoint {
     int bind(AddressVector& av);
     int bind(CompletionQueue& cq, uint64_t flags);
     int bind(CompletionCounter& counter, uint64_t flags);
+    int bind_receiver(Endpoint& receiver);
     int enable();
     int close();  // the object can be deleted after 0
     int set_option(int option, const void* value, size_t size);
@@ -75,6 +77,9 @@ class Endpoint {
     bool has_posted() const noexcept {
         return sides_[0].posted->size() + sides_[1].posted->size() != 0;
     }
+    // Whose receives meet the messages to this endpoint: itself, or what a connected one was bound
+    // to.
+    Endpoint& receiver() const { return *receiver_; }
     void message_arrived(transport::IncomingMessage& message) noexcept;
     void message_lost(UnexpectedMessage& unexpected, int status) noexcept;
     void sends_done(transport::SendOperation& first, uint32_t count, int status) noexcept;
@@ -151,6 +156,10 @@ class Endpoint {
         transport::PeerId peer;
     };
     static Arrival arrival_of(const transport::IncomingMessage& message);
+    // Where it matches: none before it is enabled, and in one whose receiver is another.
+    std::span<Side> open_sides() {
+        return {sides_, enabled_ && receiver_ == this ? std::size(sides_) : 0};
+    }
     Side& side_of(transport::MessageKind kind) { return sides_[static_cast<size_t>(kind)]; }
     Side& side_of(const ReceiveRequest& request) { return sides_[request.untagged ? 1 : 0]; }
 
@@ -159,7 +168,9 @@ class Endpoint {
     int set_watch(size_t wanted);
     void release_peers() noexcept;
     void abandon_receives(int error);
-    void abandon_messages();
+    void abandon(UnexpectedMessage& unexpected) noexcept;
+    void abandon_messages() noexcept;
+    void abandon_messages_of(transport::PeerId peer) noexcept;
 
     // send.cc
     int send_refused(SendRequest& request, int error) noexcept;
@@ -215,6 +226,8 @@ class Endpoint {
     void fill(Completion& completion, void* context, const Arrival& arrival) noexcept;
 
     Worker& worker_;
+    Endpoint* receiver_ = this;
+    uint32_t receives_for_ = 0;  // endpoints of which it is the receiver, beside itself
     CompletionQueue* send_cq_ = nullptr;
     CompletionQueue* receive_cq_ = nullptr;
     CompletionCounter* counters_[kCountedEvents] = {};
@@ -249,7 +262,7 @@ class Endpoint {
 
 template <typename Visit>
 void Endpoint::for_each_posted(Visit visit) {
-    for (Side& side : sides_) {
+    for (Side& side : open_sides()) {
         for (const match::Slot slot : side.posted->slots()) {
             if (worker_.receives()[slot].context != nullptr) {
                 visit(worker_.receives()[slot]);
@@ -260,10 +273,10 @@ void Endpoint::for_each_posted(Visit visit) {
 
 template <typename Visit>
 void Endpoint::for_each_watched(Visit visit) {
-    if (!watches_sources_ || !enabled_) {
+    if (!watches_sources_) {
         return;
     }
-    for (Side& side : sides_) {
+    for (Side& side : open_sides()) {
         for (const match::Slot slot : side.posted->slots()) {
             visit(worker_.receives()[slot].source);
         }

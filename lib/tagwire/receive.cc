@@ -7,6 +7,13 @@
 
 namespace tagwire {
 
+namespace {
+
+constexpr const char* kOthersReceives =
+    "the endpoint has its receives in another, its receiver (tw_ep_bind_receiver)";
+
+}  // namespace
+
 int Endpoint::receive(const ReceiveCall& call) noexcept {
     if (!can_receive_) [[unlikely]] {
         if (const int error = check_receive(call); error != 0) {
@@ -67,6 +74,9 @@ int Endpoint::receive(const ReceiveCall& call) noexcept {
 int Endpoint::check_receive(const ReceiveCall& call) noexcept {
     if (!enabled_) {
         return refuse(TW_EOPBADSTATE, "the endpoint is not enabled: call tw_ep_enable first");
+    }
+    if (receiver_ != this) {
+        return refuse(EOPNOTSUPP, kOthersReceives);
     }
     const bool looks = (call.flags & (TW_PEEK | TW_CLAIM | TW_DISCARD)) != 0;
     const bool left = (call.flags & TW_MULTI_RECV) == 0 &&
@@ -173,6 +183,9 @@ int Endpoint::cancel(void* context) noexcept {
     if (!enabled_) {
         return refuse(TW_EOPBADSTATE, "the endpoint is not enabled: call tw_ep_enable first");
     }
+    if (receiver_ != this) {
+        return refuse(EOPNOTSUPP, kOthersReceives);
+    }
     if (!worker_.contexts().active() && !is_matching_short()) {
         const auto index = [this] {
             worker_.index_contexts();
@@ -191,10 +204,10 @@ int Endpoint::cancel(void* context) noexcept {
 }
 
 void Endpoint::peer_down(transport::PeerId peer, int error) noexcept {
-    if (!watches_sources_ || !enabled_) {
+    if (!watches_sources_) {
         return;
     }
-    for (Side& side : sides_) {
+    for (Side& side : open_sides()) {
         for (const match::Slot slot : side.posted->slots()) {
             ReceiveRequest& request = worker_.receives()[slot];
             if (request.source == peer) {

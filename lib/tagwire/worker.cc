@@ -20,8 +20,8 @@ using transport::PeerId;
 // False: a part of them waits for the next turn.
 inline bool Worker::records_arrived(Event& event, bool rest_may_wait) {
     PeerEntry& entry = peer_entry(event.peer);
-    if (entry.endpoint != nullptr) [[likely]] {
-        return entry.endpoint->records_arrived(event, address_of(entry, event.peer),
+    if (entry.receiver != nullptr) [[likely]] {
+        return entry.receiver->records_arrived(event, address_of(entry, event.peer),
                                                entry.key_group, rest_may_wait);
     }
     counters_.unwanted += event.count;  // its endpoint is closed
@@ -133,11 +133,12 @@ void Worker::handle_rare(const Event& event) {
 void Worker::message_arrived(IncomingMessage& message) {
     transport::user_of(message) = nullptr;
     const MessageKind kind = transport::header_of(message).kind;
-    Endpoint* endpoint = endpoint_of(transport::peer_of(message));
-    if (endpoint != nullptr && kind <= MessageKind::kUntagged) [[likely]] {
-        endpoint->message_arrived(message);
+    const PeerEntry& entry = peer_entry(transport::peer_of(message));
+    if (entry.receiver != nullptr && kind <= MessageKind::kUntagged) [[likely]] {
+        entry.receiver->message_arrived(message);
         return;
     }
+    Endpoint* const endpoint = entry.endpoint;
     if (endpoint != nullptr && handler_of(kind) != nullptr) {
         handler_of(kind)->arrived(*endpoint, message);
         return;
@@ -269,6 +270,7 @@ Worker::PeerEntry& Worker::new_peer_entry(PeerId peer) {
         Endpoint* const local = endpoint(transport_->local_endpoint_of(peer));
         entry.endpoint = local != nullptr && local->takes(peer) ? local : nullptr;
         if (entry.endpoint != nullptr) {
+            entry.receiver = &entry.endpoint->receiver();
             entry.key_group = key_group(*entry.endpoint, peer);
         }
     }
@@ -289,7 +291,7 @@ void Worker::find_address(PeerEntry& entry, PeerId peer) {
 
 void Worker::index_contexts() {
     for (Endpoint* endpoint : endpoints_) {
-        if (endpoint != nullptr && endpoint->enabled()) {
+        if (endpoint != nullptr) {
             endpoint->for_each_posted(
                 [this](ReceiveRequest& request) { contexts_.insert(request); });
         }

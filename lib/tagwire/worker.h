@@ -140,6 +140,7 @@ class Worker {
   private:
     struct PeerEntry {
         Endpoint* endpoint = nullptr;
+        Endpoint* receiver = nullptr;  // which takes its messages: most often `endpoint`
         tw_addr address = TW_ADDR_NOTAVAIL;
         size_t av_size = 0;  // of the vector when the address was not in it
         uint32_t key_group = match::kNoKey;

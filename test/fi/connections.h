@@ -25,6 +25,7 @@ class Connections : public testing::Test {
         fid_domain* domain = nullptr;
         fid_ep* ep = nullptr;
         fid_cq* cq = nullptr;
+        fid_ep* srx = nullptr;
     };
 
     void SetUp() override {
@@ -33,6 +34,7 @@ class Connections : public testing::Test {
         hints->addr_format = address_format_;
         hints->caps = FI_MSG | FI_TAGGED | FI_RMA;
         hints->domain_attr->threading = FI_THREAD_SAFE;
+        hints->ep_attr->rx_ctx_cnt = shares_receives_ ? FI_SHARED_CONTEXT : 1;
         info_ = get_info(*hints);
         ASSERT_EQ(info_->ep_attr->type, FI_EP_MSG);
         require(fi_fabric(info_->fabric_attr, &fabric_, nullptr), "fi_fabric");
@@ -70,19 +72,30 @@ class Connections : public testing::Test {
         if (side.domain == nullptr) {
             require(fi_domain(fabric_, info, &side.domain, nullptr), "fi_domain");
         }
-        fi_cq_attr attr{};
-        attr.format = FI_CQ_FORMAT_TAGGED;
-        require(fi_cq_open(side.domain, &attr, &side.cq, nullptr), "fi_cq_open");
+        if (side.cq == nullptr) {
+            fi_cq_attr attr{};
+            attr.format = FI_CQ_FORMAT_TAGGED;
+            require(fi_cq_open(side.domain, &attr, &side.cq, nullptr), "fi_cq_open");
+        }
+        if (shares_receives_ && side.srx == nullptr) {
+            require(fi_srx_context(side.domain, nullptr, &side.srx, nullptr), "fi_srx_context");
+        }
         require(fi_endpoint(side.domain, info, &side.ep, nullptr), "fi_endpoint");
         require(fi_ep_bind(side.ep, &side.cq->fid, FI_TRANSMIT | FI_RECV), "bind cq");
         require(fi_ep_bind(side.ep, &eq_->fid, 0), "bind eq");
+        if (side.srx != nullptr) {
+            require(fi_ep_bind(side.ep, &side.srx->fid, 0), "bind srx");
+        }
         require(fi_enable(side.ep), "fi_enable");
     }
 
     void close(Active& side) {
         EXPECT_EQ(fi_close(&side.ep->fid), 0);
+        if (side.srx != nullptr) {
+            EXPECT_EQ(fi_close(&side.srx->fid), 0);
+        }
         EXPECT_EQ(fi_close(&side.cq->fid), 0);
-        side.ep = nullptr;
+        side = {.domain = side.domain};
     }
     void expect_no_event() {
         uint32_t type = 0;
@@ -108,26 +121,28 @@ class Connections : public testing::Test {
         bytes.resize(length);
         return bytes;
     }
-    void connect() {
-        require(fi_connect(client_.ep, name(&pep_->fid).data(), "hello", 5), "fi_connect");
+    void connect() { connect(client_); }
+    void connect(const Active& client) {
+        require(fi_connect(client.ep, name(&pep_->fid).data(), "hello", 5), "fi_connect");
     }
     // Accepts the request that comes next, and waits for both sides' FI_CONNECTED.
-    void accept() {
+    void accept() { accept(client_, server_); }
+    void accept(const Active& client, Active& server) {
         Entry entry{};
         size_t length = 0;
         ASSERT_EQ(event(&entry, &length), uint32_t{FI_CONNREQ});
         EXPECT_EQ(entry->fid, &pep_->fid);
         EXPECT_EQ(entry.param(length), "hello");
         const Info request(entry->info);
-        open(server_, request.get());
-        require(fi_accept(server_.ep, "welcome", 7), "fi_accept");
+        open(server, request.get());
+        require(fi_accept(server.ep, "welcome", 7), "fi_accept");
         for (int i = 0; i < 2; ++i) {
             Entry connected{};
             ASSERT_EQ(event(&connected, &length), uint32_t{FI_CONNECTED});
-            if (connected->fid == &client_.ep->fid) {
+            if (connected->fid == &client.ep->fid) {
                 EXPECT_EQ(connected.param(length), "welcome");
             } else {
-                EXPECT_EQ(connected->fid, &server_.ep->fid);
+                EXPECT_EQ(connected->fid, &server.ep->fid);
             }
         }
     }
@@ -144,7 +159,9 @@ class Connections : public testing::Test {
         return entry;
     }
 
+    // Set before SetUp().
     uint32_t address_format_ = FI_SOCKADDR_IN;
+    bool shares_receives_ = false;
     Info info_;
     fid_fabric* fabric_ = nullptr;
     fid_eq* eq_ = nullptr;

@@ -2,6 +2,7 @@
 // Scalable endpoints: the attributes of their contexts, and messages between contexts.
 #include <array>
 #include <string>
+#include <utility>
 
 #include "test/fi/fabric_fixture.h"
 
@@ -94,6 +95,19 @@ class Scalable : public Pair {
         b = std::make_unique<ScalableSide>(*right, of_endpoint, tx, rx);
         a_to_b = a->insert(*b);
         b_to_a = b->insert(*a);
+    }
+    // Another scalable endpoint on the left, and of its first index an enabled receive context.
+    std::pair<fid_ep*, fid_ep*> open_receiver() {
+        const Info scalable(fi_dupinfo(info.get()));
+        scalable->ep_attr->rx_ctx_cnt = 2;
+        fid_ep* sep = nullptr;
+        fid_ep* rx = nullptr;
+        require(fi_scalable_ep(left->domain, scalable.get(), &sep, nullptr), "fi_scalable_ep");
+        require(fi_scalable_ep_bind(sep, &a->av->fid, 0), "bind av");
+        require(fi_rx_context(sep, 0, nullptr, &rx, nullptr), "fi_rx_context");
+        require(fi_ep_bind(rx, &a->cq[0]->fid, FI_RECV), "bind cq");
+        require(fi_enable(rx), "fi_enable");
+        return {sep, rx};
     }
     // The next completion of a context of either side.
     fi_cq_tagged_entry next(fid_cq* cq, fi_addr_t* source = nullptr) {
@@ -354,15 +368,7 @@ TEST_F(Scalable, AContextWorksWithoutTheOtherOneOfItsIndex) {
 // Messages may come before the application posts anything.
 TEST_F(Scalable, AReceiveContextAloneTakesMessagesBeforeItPostsAReceive) {
     open_contexts(FI_COMPLETION, FI_COMPLETION);
-    const Info scalable(fi_dupinfo(info.get()));
-    scalable->ep_attr->rx_ctx_cnt = 2;
-    fid_ep* sep = nullptr;
-    fid_ep* rx = nullptr;
-    require(fi_scalable_ep(left->domain, scalable.get(), &sep, nullptr), "fi_scalable_ep");
-    require(fi_scalable_ep_bind(sep, &a->av->fid, 0), "bind av");
-    require(fi_rx_context(sep, 0, nullptr, &rx, nullptr), "fi_rx_context");
-    require(fi_ep_bind(rx, &a->cq[0]->fid, FI_RECV), "bind cq");
-    require(fi_enable(rx), "fi_enable");
+    const auto [sep, rx] = open_receiver();
     char name[64];
     size_t length = sizeof(name);
     require(fi_getname(&sep->fid, name, &length), "fi_getname");
@@ -383,16 +389,8 @@ TEST_F(Scalable, AReceiveContextAloneTakesMessagesBeforeItPostsAReceive) {
 // It waits for a transmit context that is open, which may still be bound.
 TEST_F(Scalable, AReceiveContextDoesNotStartBeforeItsTransmitContextIsBound) {
     open_contexts(FI_COMPLETION, FI_COMPLETION);
-    const Info scalable(fi_dupinfo(info.get()));
-    scalable->ep_attr->rx_ctx_cnt = 2;
-    fid_ep* sep = nullptr;
-    fid_ep* rx = nullptr;
+    const auto [sep, rx] = open_receiver();
     fid_ep* tx = nullptr;
-    require(fi_scalable_ep(left->domain, scalable.get(), &sep, nullptr), "fi_scalable_ep");
-    require(fi_scalable_ep_bind(sep, &a->av->fid, 0), "bind av");
-    require(fi_rx_context(sep, 0, nullptr, &rx, nullptr), "fi_rx_context");
-    require(fi_ep_bind(rx, &a->cq[0]->fid, FI_RECV), "bind cq");
-    require(fi_enable(rx), "fi_enable");
     require(fi_tx_context(sep, 0, nullptr, &tx, nullptr), "fi_tx_context");
     fi_cq_tagged_entry entry{};
     ASSERT_EQ(fi_cq_read(a->cq[0], &entry, 1), -FI_EAGAIN);

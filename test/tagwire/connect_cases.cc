@@ -73,6 +73,14 @@ Cases connect_cases() {
          [](Objects&) { return tw_reject(nullptr, nullptr, nullptr, 0); }},
         {"tw_ep_bind_eq", "ep", -EINVAL, [](Objects&) { return tw_ep_bind_eq(nullptr, nullptr); }},
         {"tw_ep_bind_eq", "eq", -EINVAL, [](Objects& o) { return tw_ep_bind_eq(o.idle, nullptr); }},
+        {"tw_ep_bind_receiver", "ep", -EINVAL,
+         [](Objects& o) { return tw_ep_bind_receiver(nullptr, o.ep); }},
+        {"tw_ep_bind_receiver", "receiver", -EINVAL,
+         [](Objects& o) { return tw_ep_bind_receiver(o.idle, nullptr); }},
+        {"tw_ep_bind_receiver", "connectionless", -EINVAL,
+         [](Objects& o) { return tw_ep_bind_receiver(o.idle, o.ep); }},
+        {"tw_ep_bind_receiver", "enabled", -TW_EOPBADSTATE,
+         [](Objects& o) { return tw_ep_bind_receiver(o.ep, o.idle); }},
         {"tw_connect", "ep", -EINVAL,
          [](Objects&) {
              const tw_address name = address("10.0.0.9:4791");

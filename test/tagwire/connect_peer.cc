@@ -96,6 +96,9 @@ tw_ep* ConnectPeer::endpoint(tw_request* request, const std::string& key) {
     EXPECT_EQ(tw_ep_open(peer.worker, &attr, &ep), 0) << tw_last_error();
     EXPECT_EQ(tw_ep_bind_cq(ep, peer.cq, TW_SEND | TW_RECV), 0) << tw_last_error();
     EXPECT_EQ(tw_ep_bind_eq(ep, eq), 0) << tw_last_error();
+    if (receiver != nullptr) {
+        EXPECT_EQ(tw_ep_bind_receiver(ep, receiver), 0) << tw_last_error();
+    }
     EXPECT_EQ(tw_ep_enable(ep), 0) << tw_last_error();
     endpoints_.push_back(ep);
     return ep;

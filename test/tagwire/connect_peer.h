@@ -42,6 +42,7 @@ class ConnectPeer {
     std::vector<tw_eq_entry> events;
     std::vector<tw_eq_error> errors;
     bool read_events = true;
+    tw_ep* receiver = nullptr;         // of endpoints to come
     uint16_t next_number = TW_EP_ANY;  // of endpoints to come; TW_EP_ANY: the first that is free
 
   private:

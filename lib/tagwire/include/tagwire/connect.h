@@ -13,8 +13,9 @@ typedef struct tw_eq tw_eq;           /* event queue */
 typedef struct tw_pep tw_pep;         /* passive endpoint: it listens */
 typedef struct tw_request tw_request; /* a peer that wants to connect */
 
-#define TW_CM_PARAM_MAX 256 /* bytes of the application that travel with connect, accept, reject \
-                             */
+#define TW_CM_PARAM_MAX                                                      \
+    256 /* bytes of the application that travel with connect, accept, reject \
+         */
 
 enum tw_event {
     TW_CONNREQ = 1,   /* pep, request, context, peer, param */
@@ -71,6 +72,10 @@ int tw_reject(tw_pep* pep, tw_request* request, const void* param, size_t param_
 
 /* Endpoints of type TW_EP_MSG (struct tw_ep_attr). */
 int tw_ep_bind_eq(tw_ep* ep, tw_eq* eq);
+/* Before it is enabled: what the peer sends meets the receives of `receiver`, an endpoint of type
+ * TW_EP_RDM of the same worker, and ends in its completion queue (a shared receive context,
+ * fi_endpoint(3)). `ep` itself takes no receives. `receiver` is enabled first and closed last. */
+int tw_ep_bind_receiver(tw_ep* ep, tw_ep* receiver);
 /* Return at once; TW_CONNECTED or an error is in the event queue later. */
 int tw_connect(tw_ep* ep, const struct tw_address* address, const void* param, size_t param_length);
 int tw_accept(tw_ep* ep, const void* param, size_t param_length);
