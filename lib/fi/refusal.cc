@@ -30,6 +30,7 @@ constexpr std::array kWords = {
     Word{"tw_ep_bind_cq", "fi_ep_bind"},
     Word{"tw_ep_bind_cntr", "fi_ep_bind"},
     Word{"tw_ep_bind_eq", "fi_ep_bind"},
+    Word{"tw_ep_bind_receiver", "fi_ep_bind"},
     Word{"tw_ep_name", "fi_getname"},
     Word{"tw_ep_getopt", "fi_getopt"},
     Word{"tw_ep_setopt", "fi_setopt"},

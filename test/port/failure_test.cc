@@ -71,8 +71,8 @@ TEST(FailureDeathTest, AFullSwitchIsTheReasonWhenItIsFull) {
     settings.wire = wire;
     EXPECT_EXIT(tell_why(settings), ExitedWithCode(1),
                 "FAILURE\\[the device .* cannot be opened: TAGWIRE_WIRE=" + wire +
-                    ": all 32 ports of [^\n]* are in use: end a program that has one, or choose "
-                    "another name");
+                    ": all 32 ports of [^\n]* are in use: end a program that has one, give each job "
+                    "a switch of its own \\(another name\\), or start fewer processes");
 }
 
 TEST(FailureDeathTest, ADeviceOfTheUserNeedsACard) {
