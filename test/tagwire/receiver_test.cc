@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Connected endpoints whose messages meet the receives of another endpoint, from outside.
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <random>
+
 #include "test/tagwire/connect_peer.h"
 
 namespace tagwire::test {
@@ -219,6 +224,86 @@ TEST_F(Receiver, LosesBlockedMessagesOfAConnectionThatEndsHere) {
     EXPECT_EQ(odd, 10u) << "of the other connection";
     EXPECT_LT(small.peer.received.size() - odd, 10u);
     EXPECT_LE(left, 10u);
+}
+
+// Each message over a connection that stands is received once, whatever becomes of the others.
+TEST_F(Receiver, ConnectionsComeAndGoUnderLoss) {
+    constexpr size_t kLargest = 100'000;
+    constexpr uint64_t kSteps = 400;
+    simulator.faults = {.loss = 0.02, .duplication = 0.02, .reordering = 0.05};
+    struct Sent {
+        size_t length;
+        const tw_ep* over;
+        bool certain = true;
+        bool received = false;
+    };
+    std::mt19937_64 random(sim::seed());
+    std::vector<Link> links;
+    std::map<uint64_t, Sent> sent;  // by tag
+    std::deque<std::string> buffers;
+    size_t seen = 0;
+    const auto look_at_received = [&] {
+        for (; seen < server.peer.received.size(); ++seen) {
+            const tw_cq_entry& entry = server.peer.received[seen];
+            Sent& message = sent.at(entry.tag);
+            EXPECT_FALSE(message.received) << entry.tag;
+            message.received = true;
+            ASSERT_EQ(entry.length, message.length);
+            EXPECT_EQ(std::string(static_cast<const char*>(entry.buffer), entry.length),
+                      pattern(entry.tag, entry.length));
+        }
+    };
+    const auto post = [&] {
+        std::string& buffer = buffers.emplace_back(kLargest, '.');
+        server.peer.receive(buffer, 0, UINT64_MAX, TW_ADDR_UNSPEC, &buffer);
+    };
+    const auto end = [&](Link link) {
+        look_at_received();
+        for (auto& [tag, message] : sent) {
+            message.certain &= message.over != link.at_client;
+        }
+        std::erase_if(links, [&](const Link& l) { return l.at_client == link.at_client; });
+        if (random() % 2 == 0) {
+            server.peer.posted(tw_shutdown(link.at_server, 0));
+        }
+        EXPECT_TRUE(run([&] { return server.close(link.at_server); }));
+        EXPECT_TRUE(run([&] { return client.close(link.at_client); }));
+        simulator.run_for(kSecond);  // the sessions close
+        server.events.clear();       // the next endpoint may have the same address
+        client.events.clear();
+    };
+    for (uint64_t step = 0; step < kSteps; ++step) {
+        const uint64_t choice = random() % 20;
+        if (links.empty() || (choice == 0 && links.size() < 6)) {
+            links.push_back(link());
+        } else if (choice == 1) {
+            end(links[random() % links.size()]);
+        } else if (choice < 12) {
+            const Link& over = links[random() % links.size()];
+            const size_t length = random() % 4 == 0 ? random() % kLargest : random() % 300;
+            sent[step] = {length, over.at_client};
+            client.send(over.at_client, step, pattern(step, length));
+        } else {
+            post();
+        }
+        simulator.run_for(random() % 100'000);
+    }
+    const auto all_there = [&] {
+        look_at_received();
+        return std::all_of(sent.begin(), sent.end(), [](const auto& message) {
+            return message.second.received || !message.second.certain;
+        });
+    };
+    for (size_t i = 0; i < sent.size() && !all_there(); ++i) {
+        post();
+        run(all_there, kSecond / 100);
+    }
+    EXPECT_TRUE(run(all_there));
+    while (!links.empty()) {
+        end(links.back());
+    }
+    EXPECT_EQ(server.peer.stat("unexpected_messages"), 0u);
+    EXPECT_TRUE(run([&] { return client.peer.stat("sends_outstanding") == 0; }));
 }
 
 }  // namespace
