@@ -68,9 +68,14 @@ int CoreEndpoint::bind(CompletionQueue& cq, uint64_t flags) {
         return result;
     }
     if (wants_receiver) {
-        receive_queue = &cq;
-        receive_queue_flags = flags & (FI_RECV | FI_SELECTIVE_COMPLETION);
-        return receiver != nullptr ? check_shared(receiver->bind(cq, receive_queue_flags)) : 0;
+        flags &= FI_RECV | FI_SELECTIVE_COMPLETION;
+        const bool other = receive_queue != nullptr && receive_queue != &cq;
+        result = other ? -FI_EBUSY : receiver != nullptr ? receiver->bind(cq, flags) : 0;
+        if (result == 0) {
+            receive_queue = &cq;
+            receive_queue_flags = flags;
+        }
+        return check_shared(result);
     }
     result = bind_direction(*this, cq, TW_RECV, selective, &receive_queue);
     name_sources();
@@ -81,18 +86,22 @@ int CoreEndpoint::bind(Counter& counter, uint64_t flags) {
     uint64_t kinds = bind_flags(flags);
     if (wants_receiver && (kinds & TW_RECV) != 0) {
         Counter*& receives = counters[kReceiveKind];
-        receives = &counter;
-        const int result = receiver != nullptr ? check_shared(receiver->bind(counter, FI_RECV)) : 0;
-        kinds &= ~TW_RECV;
-        if (result != 0 || kinds == 0) {
-            return result;
+        const bool other = receives != nullptr && receives != &counter;
+        const int result = other                 ? -FI_EBUSY
+                           : receiver != nullptr ? receiver->bind(counter, FI_RECV)
+                                                 : 0;
+        if (result != 0) {
+            return check_shared(result);
         }
+        receives = &counter;
     }
-    // What serves several endpoints is bound once.
-    if (connections != 0 && kinds == TW_RECV && counters[kReceiveKind] == &counter) {
-        return 0;
+    // As a queue, a counter for several handles is bound once; that of receives, of which there is
+    // another endpoint's, has been.
+    for (size_t i = 0; i < std::size(kKinds); ++i) {
+        kinds &= counters[i] == &counter ? ~kKinds[i] : UINT64_MAX;
     }
-    const int result = tw_ep_bind_cntr(ep, counter.counter, kinds);
+    const bool bound = kinds == 0 && bind_flags(flags) != 0;
+    const int result = bound ? 0 : tw_ep_bind_cntr(ep, counter.counter, kinds);
     for (size_t i = 0; result == 0 && i < std::size(kKinds); ++i) {
         if ((kinds & kKinds[i]) != 0) {
             counters[i] = &counter;
@@ -126,17 +135,21 @@ int CoreEndpoint::bind(AddressVector& vector) {
 }
 
 int CoreEndpoint::bind(std::shared_ptr<CoreEndpoint> receive_context) {
-    if (const int result = tw_ep_bind_receiver(ep, receive_context->ep); result != 0) {
+    int result =
+        receive_queue != nullptr ? receive_context->bind(*receive_queue, receive_queue_flags) : 0;
+    if (Counter* const receives = counters[kReceiveKind]; receives != nullptr && result == 0) {
+        result = receive_context->bind(*receives, FI_RECV);
+    }
+    if (result != 0) {
+        return check_shared(result);
+    }
+    if (result = tw_ep_bind_receiver(ep, receive_context->ep); result != 0) {
         return log_failure("the endpoint refuses its receive context", result);
     }
     receiver = std::move(receive_context);
     receiver->without_addresses = true;
     ++receiver->connections;
-    int result = receive_queue != nullptr ? receiver->bind(*receive_queue, receive_queue_flags) : 0;
-    if (Counter* const receives = counters[kReceiveKind]; receives != nullptr && result == 0) {
-        result = receiver->bind(*receives, FI_RECV);
-    }
-    return check_shared(result);
+    return 0;
 }
 
 int CoreEndpoint::enable() {

@@ -161,6 +161,9 @@ int bind_receive_context(Endpoint& ep, const std::shared_ptr<CoreEndpoint>& core
                       "a shared receive context is bound once, to an endpoint that was opened "
                       "with rx_ctx_cnt FI_SHARED_CONTEXT");
     }
+    if (&core->domain != ep.domain) {
+        return refuse(-FI_EINVAL, FI_LOG_EP_CTRL, "the receive context is another domain's");
+    }
     if ((ep.connected ? core->users : core->connections) != 0) {
         return refuse(-FI_EINVAL, FI_LOG_EP_CTRL,
                       "a receive context serves connected endpoints or connectionless ones, not "

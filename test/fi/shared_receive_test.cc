@@ -98,6 +98,13 @@ TEST_F(SharedReceives, AreBoundOnceAndBeforeTheEndpointIsEnabled) {
     EXPECT_EQ(fi_close(&ep->fid), 0);
 }
 
+TEST_F(SharedReceives, AreOfTheDomain) {
+    fid_ep* ep = nullptr;
+    require(fi_endpoint(server_.domain, info_.get(), &ep, nullptr), "fi_endpoint");
+    EXPECT_EQ(fi_ep_bind(ep, &client_.srx->fid, 0), -FI_EINVAL);
+    EXPECT_EQ(fi_close(&ep->fid), 0);
+}
+
 TEST_F(SharedReceives, AreOfConnectedEndpointsOrOfOthers) {
     const Info other(fi_dupinfo(info_.get()));
     other->ep_attr->type = FI_EP_RDM;
@@ -137,11 +144,13 @@ TEST_F(SharedReceives, EndInTheQueueAndCounterOfTheEndpoints) {
     require(fi_enable(eps[0]), "fi_enable");
     require(fi_ep_bind(eps[1], &client_.cq->fid, FI_RECV | FI_TRANSMIT), "bind cq");
     require(fi_ep_bind(eps[1], &counter->fid, FI_RECV | FI_SEND), "bind counter");
+    EXPECT_EQ(fi_ep_bind(eps[1], &other->fid, FI_RECV), -FI_EBUSY);
+    EXPECT_EQ(fi_ep_bind(eps[1], &other_counter->fid, FI_RECV), -FI_EBUSY);
     require(fi_ep_bind(eps[1], &srx->fid, 0), "bind srx");
     require(fi_enable(eps[1]), "fi_enable");
-    require(fi_ep_bind(eps[2], &srx->fid, 0), "bind srx");
-    EXPECT_NE(fi_ep_bind(eps[2], &other->fid, FI_RECV), 0);
-    EXPECT_NE(fi_ep_bind(eps[2], &other_counter->fid, FI_RECV), 0);
+    require(fi_ep_bind(eps[2], &other->fid, FI_RECV), "bind cq");
+    EXPECT_NE(fi_ep_bind(eps[2], &srx->fid, 0), 0) << "its queue is another";
+    EXPECT_EQ(fi_enable(eps[2]), -FI_EOPBADSTATE);
 
     const Active active{client_.domain, eps[1], client_.cq, srx};
     connect(active);
