@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "app/perf/failure.h"
@@ -92,13 +93,22 @@ void print_rss_types(uint64_t types) {
     fmt::print("{}\n", line);
 }
 
-void print_link(uint16_t port) {
+// What the driver does not tell is nullopt.
+std::optional<rte_eth_link> link_of(uint16_t port) {
     rte_eth_link link{};
-    rte_eth_link_get_nowait(port, &link);
+    return rte_eth_link_get_nowait(port, &link) == 0 ? std::optional(link) : std::nullopt;
+}
+
+void print_link(uint16_t port) {
+    const std::optional<rte_eth_link> link = link_of(port);
+    if (!link) {
+        fmt::print("Link status: unknown\n");
+        return;
+    }
     fmt::print("Link status: {}\nLink speed: {}\nLink duplex: {}\nAutoneg status: {}\n",
-               link.link_status != 0 ? "up" : "down", rte_eth_link_speed_to_str(link.link_speed),
-               link.link_duplex != 0 ? "full-duplex" : "half-duplex",
-               link.link_autoneg != 0 ? "On" : "Off");
+               link->link_status != 0 ? "up" : "down", rte_eth_link_speed_to_str(link->link_speed),
+               link->link_duplex != 0 ? "full-duplex" : "half-duplex",
+               link->link_autoneg != 0 ? "On" : "Off");
 }
 
 void print_limits(const rte_eth_dev_info& info) {
@@ -225,11 +235,13 @@ void show_port_summary_header() {
 
 void show_port_summary(uint16_t port) {
     const rte_eth_dev_info info = describe(port);
-    rte_eth_link link{};
-    rte_eth_link_get_nowait(port, &link);
+    const std::optional<rte_eth_link> link = link_of(port);
     fmt::print("{:<4} {} {:<12} {:<14} {:<8} {}\n", port, mac_of(port), name_of_port(port),
-               info.driver_name, link.link_status != 0 ? "up" : "down",
-               rte_eth_link_speed_to_str(link.link_speed));
+               info.driver_name,
+               !link                    ? "unknown"
+               : link->link_status != 0 ? "up"
+                                        : "down",
+               rte_eth_link_speed_to_str(link ? link->link_speed : RTE_ETH_SPEED_NUM_UNKNOWN));
 }
 
 }  // namespace tagwire::testpmd
