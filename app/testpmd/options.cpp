@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <rte_ethdev.h>
 
+#include <algorithm>
 #include <charconv>
 #include <CLI/CLI.hpp>
 

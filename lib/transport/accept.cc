@@ -2,6 +2,7 @@
 // The core took a message, or does not want it.
 #include <rte_mbuf.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 

@@ -3,6 +3,7 @@
 // peer is on the link: there is no routing.
 #include <rte_mbuf.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 

@@ -3,6 +3,7 @@
 // in their sender's order.
 #include <rte_mbuf.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 

@@ -13,6 +13,7 @@
 //   retire.cc     places of peers that nobody needs any more
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>

@@ -3,6 +3,7 @@
 // caller proved its address; both may call at the same time and get one session.
 #include <rte_mbuf.h>
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstring>

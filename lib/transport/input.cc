@@ -3,6 +3,7 @@
 #include <rte_mbuf.h>
 #include <rte_prefetch.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "lib/transport/engine.h"

@@ -2,6 +2,7 @@
 // A PSN arrived: once, twice, early or late.
 #include <rte_mbuf.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "lib/transport/engine.h"

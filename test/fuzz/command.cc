@@ -2,6 +2,7 @@
 // Sequences of write commands. Each starts as a good one that names the latest objects; the
 // fuzzer's bytes are laid over it, and cut or lengthen it. Between commands memory is
 // written and the device runs: rings, doorbells and objects of any kind together.
+#include <algorithm>
 #include <array>
 
 #include "test/fuzz/session.h"

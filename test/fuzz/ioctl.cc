@@ -4,6 +4,8 @@
 #include <rdma/rdma_user_ioctl.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
 
+#include <algorithm>
+
 #include "drivers/softcx/uverbs/ioctl.h"
 #include "test/fuzz/session.h"
 

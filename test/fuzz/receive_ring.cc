@@ -2,6 +2,7 @@
 // A receive ring with arbitrary WQEs, doorbells and geometry, and frames that arrive.
 // The device writes only into regions that the client may write, and gives back or
 // flushes what was posted.
+#include <algorithm>
 #include <memory>
 
 #include "drivers/softcx/wire/frame_ring.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A send ring with arbitrary bytes and doorbells. Whatever they say, the device reads
 // only rings and regions, consumes what was announced, and tells of each failure.
+#include <algorithm>
 #include <memory>
 
 #include "drivers/softcx/wire/frame_ring.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // libFuzzer target: decode_frame() reads nothing outside the frame (run it with
 // AddressSanitizer) and a view it returns lies inside the frame.
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 

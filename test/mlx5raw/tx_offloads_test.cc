@@ -5,6 +5,8 @@
 #include <rte_malloc.h>
 #include <rte_tcp.h>
 
+#include <algorithm>
+
 #include "drivers/net/mlx5raw/wqe.h"
 #include "test/mlx5raw/port_fixture.h"
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Regions open and close, also while operations on them are under way.
+#include <algorithm>
+
 #include "test/rma/rma_fixture.h"
 
 namespace tagwire::test {

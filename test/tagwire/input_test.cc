@@ -3,6 +3,7 @@
 // back as they were.
 #include <rte_mbuf.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "test/sim/pools.h"

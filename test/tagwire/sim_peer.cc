@@ -3,6 +3,7 @@
 
 #include <rte_mbuf.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "lib/tagwire/address.h"

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Set-up of a session: cookie, refusals, both sides at once, ARP.
+#include <algorithm>
+
 #include "test/transport/frames.h"
 #include "test/transport/host.h"
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Messages without faults: boundaries, order, sizes, sharing of frames.
+#include <algorithm>
+
 #include "test/transport/host.h"
 
 namespace transport_test {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a port without a kernel netdev must do itself: ARP and ping.
+#include <algorithm>
+
 #include "test/transport/frames.h"
 #include "test/transport/host.h"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Remote memory: U7 (put), U8 (get), U9 and U10 (atomics), U14 (fence), mapping and keys.
+#include <algorithm>
 #include <cstdlib>
 #include <utility>
 

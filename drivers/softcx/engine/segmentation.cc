@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "drivers/softcx/engine/segmentation.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "drivers/softcx/engine/parse.h"

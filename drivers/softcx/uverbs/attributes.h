@@ -4,6 +4,7 @@
 
 #include <rdma/rdma_user_ioctl_cmds.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>

@@ -3,6 +3,7 @@
 #include <rdma/ib_user_verbs.h>
 #include <rdma/mlx5-abi.h>
 
+#include <algorithm>
 #include <bit>
 
 #include "drivers/softcx/engine.h"

@@ -5,6 +5,8 @@
 #include <rdma/mlx5-abi.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "drivers/softcx/model/capabilities.h"
 #include "drivers/softcx/model/events.h"
 #include "drivers/softcx/model/port.h"

@@ -3,6 +3,8 @@
 #include <endian.h>
 #include <rdma/ib_user_verbs.h>
 
+#include <algorithm>
+
 #include "drivers/softcx/log.h"
 #include "drivers/softcx/model/capabilities.h"
 #include "drivers/softcx/model/life.h"

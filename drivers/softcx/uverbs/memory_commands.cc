@@ -5,6 +5,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "drivers/softcx/engine.h"
 #include "drivers/softcx/model/life.h"
 #include "drivers/softcx/uverbs/command.h"

@@ -3,6 +3,8 @@
 #include <rdma/ib_user_verbs.h>
 #include <rdma/mlx5-abi.h>
 
+#include <algorithm>
+
 #include "drivers/softcx/model/events.h"
 #include "drivers/softcx/model/life.h"
 #include "drivers/softcx/model/port.h"

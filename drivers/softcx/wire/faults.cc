@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "drivers/softcx/wire/faults.h"
 
+#include <algorithm>
 #include <charconv>
 #include <string_view>
 

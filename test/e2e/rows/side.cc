@@ -193,7 +193,7 @@ tw_eq_entry Side::event(tw_event wanted) {
         EXPECT_IS(tw_eq_readerr(eq_, &error), 1);
         throw Failure(fmt::format("no connection: {}", error.text));
     }
-    EXPECT_IS(entry.event, wanted);
+    EXPECT_IS(static_cast<int>(entry.event), static_cast<int>(wanted));
     return entry;
 }
 

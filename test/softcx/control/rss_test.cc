@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Rows W5, W6 and W8: indirection tables, the RSS QP, and the WQ's own PD.
+#include <algorithm>
+
 #include "test/softcx/control/verbs_rig.h"
 
 namespace softcx::test {

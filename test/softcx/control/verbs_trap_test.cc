@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <thread>
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Rows W1, W2, W4 of the requirements: the work queue from outside.
+#include <algorithm>
+
 #include "test/softcx/control/verbs_rig.h"
 
 namespace softcx::test {

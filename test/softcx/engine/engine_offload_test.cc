@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Checksums, VLAN tags and segmentation, on both sides.
+#include <algorithm>
+
 #include "drivers/softcx/engine/checksum.h"
 #include "test/softcx/engine/receive_fixture.h"
 #include "test/softcx/engine/send_fixture.h"

@@ -2,6 +2,8 @@
 // A device between two capture files: nothing is lost, however slow the receiver is.
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "drivers/softcx/wire/pcap_file.h"
 #include "test/softcx/engine/packets.h"
 #include "test/softcx/engine/rig.h"

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Striding (multi-packet) receive rings: many frames in one WQE.
+#include <algorithm>
+
 #include "drivers/softcx/engine/state.h"
 #include "test/softcx/engine/receive_fixture.h"
 

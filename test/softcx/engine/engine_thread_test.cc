@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A client thread works on the rings while a device thread executes them. With
 // ThreadSanitizer this checks the order of the shared accesses.
+#include <algorithm>
 #include <atomic>
 #include <thread>
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "test/softcx/engine/rig.h"
 
+#include <algorithm>
+
 namespace softcx {
 
 namespace test {
