@@ -5,9 +5,8 @@
 //   a scalable endpoint   one core endpoint per index, with consecutive numbers: its transmit
 //                         and its receive context
 //   a shared receive      one core endpoint, which all endpoints that are bound to it stand for;
-//   context               they have one address. Connected endpoints stay what they are, and have
-//   it
-//                         as their receiver
+//   context               they have one address. Connected endpoints have addresses of their
+//                         own, and it as their receiver
 #pragma once
 
 #include <rdma/fi_atomic.h>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "lib/fi/event_queue.h"
 
-#include <fmt/format.h>
 #include <poll.h>
 #include <rdma/fi_errno.h>
 #include <sys/eventfd.h>
@@ -250,10 +249,7 @@ bool EventQueue::ready() {
 
 int open_event_queue(fid_fabric* fabric, fi_eq_attr* attr, fid_eq** handle, void* context) {
     if (attr != nullptr && (attr->flags & ~(FI_WRITE | FI_AFFINITY)) != 0) {
-        return refuse(-FI_EINVAL, FI_LOG_EQ,
-                      fmt::format("fi_eq_open takes the flags FI_WRITE and FI_AFFINITY, asked for "
-                                  "is {:#x}",
-                                  attr->flags));
+        return refuse_flags("fi_eq_open", attr->flags, FI_WRITE | FI_AFFINITY);
     }
     const fi_wait_obj object = attr != nullptr ? attr->wait_obj : FI_WAIT_UNSPEC;
     if (const int error = check_wait_object(object); error != 0) {

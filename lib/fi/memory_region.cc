@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Regions that peers may access. Local buffers need none; a region that only local access was
 // asked for is opened too, and no peer gets in.
-#include <fmt/format.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_errno.h>
 #include <tagwire/tagwire.h>
@@ -72,9 +71,7 @@ int register_attributes(fid* handle, const fi_mr_attr* attr, uint64_t flags, fid
                       "memory is registered with a domain, attributes and at least one iovec");
     }
     if ((flags & ~FI_RMA_EVENT) != 0) {
-        return refuse(
-            -FI_EINVAL, FI_LOG_MR,
-            fmt::format("a registration takes the flag FI_RMA_EVENT, asked for is {:#x}", flags));
+        return refuse_flags("a registration", flags, FI_RMA_EVENT);
     }
     if (attr->iface != FI_HMEM_SYSTEM) {
         return refuse(-FI_EINVAL, FI_LOG_MR,

@@ -150,10 +150,9 @@ void Engine::defend_address(const wire::Mac& other) noexcept {
     defended_ns_ = now_;
     const auto& ip = config_.local.ip;
     TAGWIRE_LOG(ERR,
-                "another station, %02x:%02x:%02x:%02x:%02x:%02x, has our IP address %u.%u.%u.%u, "
-                "too: messages get lost until each worker has one of its own",
-                other[0], other[1], other[2], other[3], other[4], other[5], ip[0], ip[1], ip[2],
-                ip[3]);
+                "another station, %s, has our IP address %u.%u.%u.%u, too: messages get lost until "
+                "each worker has one of its own",
+                format(MacAddress{other}).c_str(), ip[0], ip[1], ip[2], ip[3]);
     announce_address();
 }
 
